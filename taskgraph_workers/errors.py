@@ -1,0 +1,106 @@
+"""What can go wrong, said so that its reader can mend it.
+
+One exception family, which carries a list of problems: a loader collects every fault of a file
+before it raises, so that nobody mends a configuration one run at a time.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from typing import Iterable, Tuple, Union
+
+#: Where a value stands: the keys (and list indices) that lead to it.
+Path = Tuple[Union[str, int], ...]
+
+#: How many names a message lists when it says what exists.
+MOST_NAMES = 10
+
+
+def dotted(path: Path) -> str:
+    """A key path as people write it.
+
+    >>> dotted(("workers-config", "require", 0, "env"))
+    'workers-config.require[0].env'
+    """
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return text
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault: what is wrong, where it stands, and what to do.
+
+    ``path`` is the key path; ``file``, ``line`` and ``column`` (both from 1; 0 where unknown) are
+    looked up only when a problem is about to be shown. ``severity`` is ``error`` or ``warning``.
+    """
+
+    message: str
+    path: Path = ()
+    hint: str = ""
+    severity: str = "error"
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    def at(self, file: str, line: int, column: int) -> Problem:
+        """The same problem, with the place in a file where it stands."""
+        return replace(self, file=file, line=line, column=column)
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        parts = [place, dotted(self.path), self.message]
+        if self.severity != "error":
+            parts[2] = f"{self.severity}: {self.message}"
+        text = ": ".join(part for part in parts if part)
+        return f"{text}\n    hint: {self.hint}" if self.hint else text
+
+
+class WorkersError(Exception):
+    """The family: every error that this package raises for a user's mistake.
+
+    ``problems`` holds one or more :class:`Problem`; ``str()`` is what a user is shown.
+    """
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__(*problems)
+        self.problems: tuple[Problem, ...] = problems
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class ConfigError(WorkersError):
+    """The configuration itself is wrong."""
+
+
+class PlacementError(WorkersError):
+    """The configuration is well-formed, but this worker name can't be placed by it."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a message, sorted, ten at the most.
+
+    >>> listed(["b", "a"])
+    'a, b'
+    """
+    known = sorted(set(names))
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    return ", ".join(known[:MOST_NAMES]) + more
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """A hint for a name that nobody knows: the nearest one, else what there is.
+
+    >>> did_you_mean("gcp-sopt", ["gcp-spot", "onprem"])
+    "did you mean 'gcp-spot'?"
+    >>> did_you_mean("zebra", ["gcp-spot", "onprem"])
+    'there is: gcp-spot, onprem'
+    """
+    known = sorted({str(name) for name in names})
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there is: {listed(known)}" if known else ""

@@ -1,0 +1,372 @@
+"""The rules of placement: from (configuration, worker name, choice, context) to one placement.
+
+Pure: no file, no environment, no Taskgraph. The numbers are those of docs/concepts/placement.md:
+
+1. the chain                     :func:`chain_of`
+2. what applies, weakest first   :func:`resolve`, :func:`task_env`
+3. the choice                    :func:`choose`
+4. the guards                    :func:`changes_for`, :func:`level_problem`, :func:`unmet`
+7. what nothing is said about    :attr:`~taskgraph_workers.model.Placement.silent`
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence
+
+from taskgraph_workers import match
+from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
+from taskgraph_workers.implementations import has_env
+from taskgraph_workers.model import (
+    ALIAS_FIELDS,
+    BUILT_IN,
+    Change,
+    Choice,
+    Config,
+    Context,
+    Keyed,
+    Layer,
+    Placement,
+    Profile,
+    Requirement,
+    Selection,
+    Value,
+)
+
+# --- Rule 3: the choice ---------------------------------------------------------------------
+
+
+def choose(selections: Iterable[Selection], kind: str) -> Choice:
+    """What the sources, strongest first, pick for a kind.
+
+    The first source that speaks of a profile for the kind wins, its entry for the kind before its
+    ``default``. Overrides of that source, and of stronger ones that named no profile, apply.
+    """
+    overrides: list[Layer] = []
+    for said in selections:
+        if said.overrides is not None:
+            overrides.append(said.overrides)
+        profile = said.profiles.get(kind, said.profiles.get("default"))
+        if profile is not None:
+            return Choice(profile, said.source, tuple(overrides))
+    return Choice(None, "", tuple(overrides))
+
+
+def lineage(config: Config, profile: Optional[str]) -> tuple[Profile, ...]:
+    """A profile, what it ``extends``, and so on up; empty for None.
+
+    Raises :class:`PlacementError` where there is no such profile, or they extend in a loop.
+    """
+    found: list[Profile] = []
+    while profile is not None:
+        if profile not in config.profiles:
+            raise _error(
+                f"there is no profile {profile!r}",
+                found[-1].path if found else (),
+                did_you_mean(profile, config.profiles),
+            )
+        if any(profile == seen.name for seen in found):
+            loop = " -> ".join([*(seen.name for seen in found), profile])
+            raise _error(f"profiles extend each other in a loop: {loop}", found[0].path)
+        found.append(config.profiles[profile])
+        profile = found[-1].extends
+    return tuple(found)
+
+
+def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool:
+    """Whether the name is an alias, or any entry anywhere speaks of it."""
+    tables = [config.aliases, config.workers.entries]
+    tables += [layer.entries for layer in overrides]
+    tables += [profile.layer.entries for profile in config.profiles.values()]
+    return name in BUILT_IN or any(match.find(table, name) for table in tables)
+
+
+def layers_of(config: Config, choice: Choice) -> tuple[Layer, ...]:
+    """The layers that may move a name, nearest first: the run's overrides, then the profiles."""
+    return choice.overrides + tuple(each.layer for each in lineage(config, choice.profile))
+
+
+# --- Rule 4: the guards ---------------------------------------------------------------------
+
+
+def changes_for(
+    config: Config, name: str, layers: Sequence[Layer], context: Context
+) -> Iterator[tuple[Layer, Change]]:
+    """What each layer says of one name, nearest first, and nothing that a guard forbids.
+
+    What is protected is never moved; neither is what Taskgraph builds in. An alias whose
+    implementation has no env is moved only by an entry that names it exactly. An entry of None
+    drops what the layers above it say.
+    """
+    if name in BUILT_IN or match.any_matches(config.protected_workers, name):
+        return
+    if match.any_matches(config.protected_kinds, context.kind):
+        return
+    alias = _one(config.aliases, name, ("workers", "aliases"))
+    exactly = alias is not None and not has_env(config.aliases[alias].fields["implementation"])
+    for layer in layers:
+        key = _one(layer.entries, name, (layer.source,))
+        if key is None or (exactly and key != name):
+            continue
+        change, _ = pick(layer.entries[key], context, ())
+        if change is None:
+            return
+        yield layer, change
+
+
+def level_problem(config: Config, choice: Choice, level: str) -> Optional[Problem]:
+    """A problem where the profile chosen is not meant for this level, else None.
+
+    A profile without ``levels`` has those of the nearest profile it extends that has some.
+    """
+    for profile in lineage(config, choice.profile):
+        if profile.levels is not None:
+            if level in profile.levels:
+                return None
+            return Problem(
+                f"profile {choice.profile!r} is for level {listed(profile.levels)}, "
+                f"and this is level {level} (chosen by {choice.source})",
+                (*profile.path, "levels"),
+                "choose another profile, or add the level here",
+            )
+    return None
+
+
+def unmet(placement: Placement, names: Iterable[str]) -> list[Problem]:
+    """A problem for each requirement that a task with env of these names does not meet."""
+    present = set(names)
+    return [
+        Problem(
+            f"{name} is required on {placement.asked!r} and is not set"
+            + (f" (chain: {' -> '.join(placement.chain)})" if len(placement.chain) > 1 else "")
+            + (f" under profile {placement.choice.profile!r}" if placement.choice.profile else ""),
+            required.path,
+            f"give {name} in workers-config.workers, in the profile, or in the task's env",
+        )
+        for required in placement.require
+        for name in required.env
+        if name not in present
+    ]
+
+
+# --- Rule 1: the chain ----------------------------------------------------------------------
+
+
+def chain_of(
+    config: Config, asked: str, layers: Sequence[Layer], context: Context
+) -> tuple[str, ...]:
+    """The names from the asked one to the alias.
+
+    At each name the nearest layer that sends it on decides. A name sent to itself, or nowhere,
+    ends the chain. Raises :class:`PlacementError`, with the chain, where it runs in a loop.
+    """
+    names = [asked]
+    while True:
+        for _, change in changes_for(config, names[-1], layers, context):
+            to, where = pick(change.to, context, (*change.path, "to"))
+            if to is not None:
+                break
+        else:
+            return tuple(names)
+        if to == names[-1]:
+            return tuple(names)
+        if to in names:
+            loop = " -> ".join([*names, to])
+            raise _error(f"worker names lead to each other in a loop: {loop}", where)
+        names.append(to)
+
+
+# --- Rule 2: what applies -------------------------------------------------------------------
+
+
+def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Placement:
+    """Where a task that asks for this worker name runs, and what it is told.
+
+    Weakest first: the alias; ``workers`` for each name of the chain, alias first; the profiles,
+    parents before children, alias before asked name; (the task's own env;) the run's overrides.
+
+    Raises :class:`PlacementError` for loops, dead ends, patterns that clash, and values keyed by
+    something that has no branch here.
+    """
+    context = replace(context, profile=choice.profile)
+    layers = layers_of(config, choice)
+    chain = chain_of(config, asked, layers, context)
+    weak, strong = _Laid(context), _Laid(context)
+    for name in reversed(chain):
+        key = _one(config.workers.entries, name, ("workers-config", "workers"))
+        machine, _ = pick(config.workers.entries[key] if key is not None else None, context, ())
+        if machine is not None:
+            weak.lay(config.workers.source, machine)
+    said = [list(changes_for(config, name, layers, context)) for name in reversed(chain)]
+    for index in reversed(range(len(layers))):
+        onto = strong if index < len(choice.overrides) else weak
+        for changes in said:
+            for layer, change in changes:
+                if layer is layers[index]:
+                    onto.lay(layer.source, change)
+    return _placement(config, chain, choice, context, (weak, strong))
+
+
+class _Laid:
+    """Values laid one over the other, each remembering what it overrode."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.fields: dict[str, Value] = {}
+        self.env: dict[str, Value] = {}
+        self.resources: dict[str, Value] = {}
+        self.worker: dict[str, Value] = {}
+
+    def lay(self, source: str, change: Change) -> None:
+        """Lay one change over what is there."""
+        for part in ("fields", "env", "resources", "worker"):
+            at = change.path if part == "fields" else (*change.path, part)
+            values, at = pick(getattr(change, part), self.context, at)
+            onto = getattr(self, part)
+            for name, raw in (values or {}).items():
+                value, where = pick(raw, self.context, (*at, name))
+                onto[name] = Value(value, source, where, onto.get(name))
+
+
+def _placement(
+    config: Config,
+    chain: tuple[str, ...],
+    choice: Choice,
+    context: Context,
+    laid: tuple[_Laid, _Laid],
+) -> Placement:
+    weak, strong = laid
+    fields = _over(_over(_alias(config, chain[-1], context), weak.fields), strong.fields)
+    missing = [name for name in ALIAS_FIELDS if name not in fields]
+    if missing:
+        raise _dead_end(config, chain, choice, missing)
+    fields = {name: _format(value, chain[-1], context) for name, value in fields.items()}
+    own = {
+        name: _format(value, chain[0], context)
+        for name, value in _alias(config, chain[0], context).items()
+    }
+    moved = {n: v.value for n, v in own.items()} != {n: v.value for n, v in fields.items()}
+    env_here = has_env(fields["implementation"].value)
+    return Placement(
+        chain=chain,
+        choice=choice,
+        fields=fields,
+        moved=moved,
+        env=weak.env if env_here else {},
+        env_override=strong.env if env_here else {},
+        resources=_over(weak.resources, strong.resources),
+        worker=_over(weak.worker, strong.worker),
+        require=_requirements(config, chain) if env_here else (),
+    )
+
+
+def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
+    """The fields of the alias of this name, if it is one (built-in types included)."""
+    if name in BUILT_IN:
+        provisioner = "built-in" if name == "succeed" else "invalid"
+        built_in = dict(zip(ALIAS_FIELDS, (provisioner, name, name, "")))
+        return {field: Value(said, "Taskgraph", ()) for field, said in built_in.items()}
+    key = _one(config.aliases, name, ("workers", "aliases"))
+    laid = _Laid(context)
+    if key is not None:
+        laid.lay("workers.aliases", config.aliases[key])
+    return laid.fields
+
+
+def _over(weak: Mapping[str, Value], strong: Mapping[str, Value]) -> dict[str, Value]:
+    """Values of ``strong`` over those of ``weak``, remembering what they overrode."""
+    return {**weak, **{n: _based(value, weak.get(n)) for n, value in strong.items()}}
+
+
+def _based(value: Value, weaker: Optional[Value]) -> Value:
+    under = value.overrode
+    return replace(value, overrode=weaker if under is None else _based(under, weaker))
+
+
+def task_env(
+    placement: Placement, own: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Value]]:
+    """The env of a task with this env of its own, and the value behind each name.
+
+    The worker's env, the task's own over it, the run's overrides over both; a value of None
+    removes the name. Values that are left to the machine to find out are in both as they are.
+    """
+    said = _over(placement.env, {n: Value(v, "task", ("env", n)) for n, v in own.items()})
+    said = _over(said, placement.env_override)
+    return {n: v.value for n, v in said.items() if v.value is not None}, said
+
+
+def _requirements(config: Config, chain: tuple[str, ...]) -> tuple[Requirement, ...]:
+    return tuple(
+        each
+        for each in config.require
+        if any(match.any_matches(each.workers, name) for name in chain)
+    )
+
+
+# --- Values that differ by context ----------------------------------------------------------
+
+
+def pick(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
+    """The branch of a keyed value that holds here, and its path.
+
+    As ``taskgraph.util.keyed_by``: exact, else one pattern, else ``default``; keyed values nest.
+    Raises :class:`PlacementError` where no branch, or more than one pattern, matches.
+    """
+    while isinstance(value, Keyed):
+        name = context.get(value.by)
+        path = (*path, f"by-{value.by}")
+        key = "default" if name is None else _one(value.choices, name, path)
+        if key is None or key not in value.choices:
+            what = f"{value.by} {name!r}" if name is not None else f"unknown {value.by}"
+            raise _error(f"no branch for {what}, and no default", path, listed(value.choices))
+        value, path = value.choices[key], (*path, key)
+    return value, path
+
+
+def _one(table: Mapping[str, object], name: str, path: Path) -> Optional[str]:
+    try:
+        return match.one(table, name)
+    except match.Ambiguous as clash:
+        raise _error(str(clash), path, "write the name itself as a key") from None
+
+
+def _format(value: Value, alias: str, context: Context) -> Value:
+    """An alias field with ``{alias}``, ``{level}`` and ``{trust-domain}`` replaced."""
+    names = {"alias": alias, "level": context.level, "trust-domain": context.trust_domain}
+    if value.path and value.path[-1] in ("implementation", "os"):
+        return value
+    try:
+        return replace(value, value=str(value.value).format(**names))
+    except (KeyError, ValueError, IndexError):
+        raise _error(
+            f"{value.value!r} can't be filled in",
+            value.path,
+            "it may hold {alias}, {level} and {trust-domain}, and no other brace",
+        ) from None
+
+
+# --- What is said when it can't be ----------------------------------------------------------
+
+
+def _error(message: str, path: Path, hint: str = "") -> PlacementError:
+    return PlacementError(Problem(message, path, hint))
+
+
+def _dead_end(
+    config: Config, chain: tuple[str, ...], choice: Choice, missing: Sequence[str]
+) -> PlacementError:
+    under = f" under profile {choice.profile!r}" if choice.profile else " and no profile is chosen"
+    way = f" (chain: {' -> '.join(chain)})" if len(chain) > 1 else ""
+    if len(missing) < len(ALIAS_FIELDS):
+        return _error(
+            f"{chain[-1]!r} is no alias{way}, so its entry must give {', '.join(missing)} too",
+            (),
+            "or send it on: to: <a worker name>",
+        )
+    names = {*config.aliases, *(n for p in config.profiles.values() for n in p.layer.entries)}
+    return _error(
+        f"{chain[-1]!r} leads nowhere{under}{way}: it is no alias in workers.aliases",
+        (),
+        did_you_mean(chain[-1], names),
+    )
