@@ -1,0 +1,117 @@
+# Each target sets up what it needs. Everything made lies in .venv, .venvs and build; `make clean` removes it.
+
+PYTHON ?= python3
+# The Taskgraphs that tests/graph runs on besides the newest, each in an environment of its own.
+OLDER = 15.1.3 18.1.0 22.0.0
+PYTHON39 := $(shell tools/find-python 3.9)
+
+BIN = .venv/bin
+PYTEST = -m pytest --numprocesses=auto --maxprocesses=4
+SHELL_FILES = .ci/run $(wildcard tools/find-python) $(shell find taskgraph_workers -name '*.sh')
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PYTHONDONTWRITEBYTECODE = 1
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+.PHONY: help demo test test-newest test-py39 $(OLDER:%=test-%)
+.PHONY: lint format types contracts docs bench clean
+# The order of the test runs is part of what `make test` promises.
+.NOTPARALLEL:
+
+help:
+	@echo "make demo       which tasks of the example pipeline move under another profile"
+	@echo "make test       every test, on the newest Taskgraph and on $(OLDER)"
+	@echo "make lint       style, Python 3.9 compatibility, shell scripts"
+	@echo "make format     let ruff rewrite the code in the house style"
+	@echo "make types      mypy --strict"
+	@echo "make contracts  which part may import which"
+	@echo "make docs       the documentation, in build/docs"
+	@echo "make bench      what placing a task costs"
+	@echo "make clean      remove all that the other targets made"
+
+# --- set-up: a stamp is older than setup.cfg exactly when its environment may be, too ---
+
+# $(call environment,FOLDER,INTERPRETER,WHAT TO INSTALL)
+define environment
+@echo "Setting up $(1) ..."
+@$(2) -m venv $(1)
+@$(1)/bin/python -m pip install -qq --upgrade $(3)
+@touch $@
+endef
+
+.venv/.demo: setup.cfg pyproject.toml
+	$(call environment,.venv,$(PYTHON),--editable .)
+
+.venv/.test: setup.cfg pyproject.toml
+	$(call environment,.venv,$(PYTHON),--editable '.[test]' taskcluster-taskgraph)
+	@touch .venv/.demo
+
+.venv/.dev: setup.cfg pyproject.toml
+	$(call environment,.venv,$(PYTHON),--editable '.[dev,docs,test]' taskcluster-taskgraph)
+	@touch .venv/.demo .venv/.test
+
+.venvs/taskgraph-%/.test: setup.cfg pyproject.toml
+	$(call environment,.venvs/taskgraph-$*,$(PYTHON),--editable '.[test]' taskcluster-taskgraph==$*)
+
+.venvs/python3.9/.test: setup.cfg pyproject.toml
+	$(call environment,.venvs/python3.9,$(PYTHON39),--editable '.[test]' taskcluster-taskgraph)
+
+# --- the main job ---
+
+# `plan` exits 1 when the profiles differ, which is what is to be seen here.
+demo: .venv/.demo
+	@for profile in gcp-standard onprem; do \
+	    $(BIN)/taskgraph-workers plan --root taskcluster --from gcp-spot --profile $$profile; \
+	    code=$$?; [ $$code -le 1 ] || exit $$code; \
+	done
+
+# --- tests; the newest Taskgraph runs them all, and last ---
+
+test: $(OLDER:%=test-%) test-py39 test-newest
+
+$(OLDER:%=test-%): test-%: .venvs/taskgraph-%/.test
+	@echo "== tests/graph on Taskgraph $*"
+	@EXPECTED_TASKGRAPH=$* .venvs/taskgraph-$*/bin/python $(PYTEST) tests/graph
+
+ifneq ($(PYTHON39),)
+test-py39: .venvs/python3.9/.test
+	@echo "== every test on Python 3.9"
+	@.venvs/python3.9/bin/python $(PYTEST)
+else
+test-py39:
+	@echo "== no Python 3.9 here, so no test runs on it; \`make lint\` checks what 3.9 can parse and import"
+endif
+
+test-newest: .venv/.test
+	@echo "== every test on the newest Taskgraph"
+	@$(BIN)/python $(PYTEST)
+
+# --- checks ---
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/vermin --quiet --no-tips --violations --target=3.9- taskgraph_workers
+	@if command -v shellcheck >/dev/null; then \
+	    echo shellcheck $(SHELL_FILES); shellcheck $(SHELL_FILES); \
+	else echo "shellcheck is not installed: the shell scripts are not checked"; fi
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+types: .venv/.dev
+	$(BIN)/mypy
+
+contracts: .venv/.dev
+	$(BIN)/lint-imports --config setup.cfg --no-cache
+
+docs: .venv/.dev
+	$(BIN)/sphinx-build -q -n -W --keep-going docs build/docs
+
+bench: .venv/.demo
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .venvs build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
