@@ -31,6 +31,11 @@ help:
 
 # --- set-up: a stamp is older than setup.cfg exactly when its environment may be, too ---
 
+# In variables, since a comma would part the arguments of `call`.
+DEMO = --editable .
+TEST = --editable '.[test]'
+DEV = --editable '.[dev,docs,test]'
+
 # $(call environment,FOLDER,INTERPRETER,WHAT TO INSTALL)
 define environment
 @echo "Setting up $(1) ..."
@@ -40,21 +45,21 @@ define environment
 endef
 
 .venv/.demo: setup.cfg pyproject.toml
-	$(call environment,.venv,$(PYTHON),--editable .)
+	$(call environment,.venv,$(PYTHON),$(DEMO))
 
 .venv/.test: setup.cfg pyproject.toml
-	$(call environment,.venv,$(PYTHON),--editable '.[test]' taskcluster-taskgraph)
+	$(call environment,.venv,$(PYTHON),$(TEST) taskcluster-taskgraph)
 	@touch .venv/.demo
 
 .venv/.dev: setup.cfg pyproject.toml
-	$(call environment,.venv,$(PYTHON),--editable '.[dev,docs,test]' taskcluster-taskgraph)
+	$(call environment,.venv,$(PYTHON),$(DEV) taskcluster-taskgraph)
 	@touch .venv/.demo .venv/.test
 
 .venvs/taskgraph-%/.test: setup.cfg pyproject.toml
-	$(call environment,.venvs/taskgraph-$*,$(PYTHON),--editable '.[test]' taskcluster-taskgraph==$*)
+	$(call environment,.venvs/taskgraph-$*,$(PYTHON),$(TEST) taskcluster-taskgraph==$*)
 
 .venvs/python3.9/.test: setup.cfg pyproject.toml
-	$(call environment,.venvs/python3.9,$(PYTHON39),--editable '.[test]' taskcluster-taskgraph)
+	$(call environment,.venvs/python3.9,$(PYTHON39),$(TEST) taskcluster-taskgraph)
 
 # --- the main job ---
 
@@ -104,7 +109,7 @@ types: .venv/.dev
 	$(BIN)/mypy
 
 contracts: .venv/.dev
-	$(BIN)/lint-imports --config setup.cfg --no-cache
+	$(BIN)/lint-imports setup.cfg --no-cache --no-logo
 
 docs: .venv/.dev
 	$(BIN)/sphinx-build -q -n -W --keep-going docs build/docs

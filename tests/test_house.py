@@ -36,7 +36,8 @@ def test_files_are_short(path: Path):
 
 def test_functions_are_short():
     """No function has more than 50 lines, and nine of ten in the package have under 25."""
-    assert [(where, lines) for path in SOURCES for where, lines in functions(path) if lines > 50] == []
+    everything = [function for path in SOURCES for function in functions(path)]
+    assert [(where, lines) for where, lines in everything if lines > 50] == []
     lengths = [lines for path in PACKAGE for _, lines in functions(path)]
     assert sum(lines < 25 for lines in lengths) >= 0.9 * len(lengths)
 

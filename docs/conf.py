@@ -1,0 +1,18 @@
+"""Sphinx configuration; `make docs` builds with warnings as errors."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed
+
+project = "taskgraph-workers"
+author = "the taskgraph-workers contributors"
+release = version = installed(project)
+
+extensions = ["myst_parser"]
+myst_enable_extensions = ["deflist"]
+# Links such as concepts/placement.md#the-choice work, here and in the repository's own view.
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"taskgraph-workers {release}"
