@@ -1,0 +1,1 @@
+"""The door ``graph``: placement inside Taskgraph. The only part that imports taskgraph."""

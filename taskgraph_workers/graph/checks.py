@@ -1,0 +1,136 @@
+"""What is looked at once the whole graph is there: warnings, and tasks that a morph adds.
+
+Verifications vanish with ``decision --no-verify``; so nothing that a run needs hangs on them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from typing import Any, Iterator, Mapping, Optional
+
+from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.graph.errors import refuse
+from taskgraph_workers.graph.run import KindRun, config_of
+from taskgraph_workers.model import Placement
+from taskgraph_workers.resolve import task_env
+
+logger = logging.getLogger(__name__)
+
+#: The alias that Taskgraph's index morph asks for by itself (taskgraph.morph).
+INDEX_ALIAS = "misc"
+
+
+def warn(
+    task: Any, taskgraph: Any, scratch_pad: Any, graph_config: Any, parameters: Mapping[str, Any]
+) -> None:
+    """A verification of the full task set: log each warning once."""
+    del scratch_pad
+    if task is None and config_of(graph_config) is not None:
+        for problem in dict.fromkeys(warnings(taskgraph, graph_config, parameters)):
+            logger.warning("workers-config: %s", problem)
+
+
+def warnings(
+    taskgraph: Any, graph_config: Any, parameters: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """What a user should know of a full task set: profiles at a level that is not theirs, and
+    raw tasks that the choice would have moved, had they gone through Taskgraph's transforms."""
+    pools = Counter(
+        (task.kind, task.task.get("provisionerId"), task.task.get("workerType"))
+        for task in taskgraph.tasks.values()
+    )
+    for kind in sorted({kind for kind, _, _ in pools}):
+        run = KindRun.of(graph_config, parameters, kind)
+        if run is None:
+            return
+        problem = run.level_problem()
+        if problem is not None:
+            yield run.located(problem)
+        here = {f"{p}/{w}": count for (k, p, w), count in pools.items() if k == kind}
+        yield from _bypassing(run, graph_config, here)
+
+
+def _bypassing(run: KindRun, graph_config: Any, pools: Mapping[str, int]) -> Iterator[Problem]:
+    kind = run.context.kind
+    moves = {was: to for was, to in _moves(run) if was in pools}
+    if moves and not is_placed(graph_config, kind):
+        for pool, target in sorted(moves.items()):
+            yield Problem(
+                f"kind {kind!r} does not go through the `run` and `task` transforms: "
+                f"{pools[pool]} of its tasks stay on {pool}, which the choice moves to {target}",
+                hint="name taskgraph_workers.transforms:transforms among its transforms, "
+                "or set the pool where the kind does",
+            )
+
+
+def _moves(run: KindRun) -> Iterator[tuple[str, str]]:
+    """From which pool to which each alias is moved."""
+    still = KindRun(run.config, run.context, type(run.choice)())
+    for name in run.config.aliases:
+        try:
+            was, now = still.place(name), run.place(name)
+        except WorkersError:
+            continue  # a pattern for a key: no name of its own
+        if was.pool != now.pool:
+            yield was.pool, now.pool
+
+
+def is_placed(graph_config: Any, kind: str) -> bool:
+    """Whether a kind's tasks go through our transforms, by its kind.yml."""
+    from taskgraph.util.python_path import find_object
+    from taskgraph.util.yaml import load_yaml
+
+    from taskgraph_workers.graph.transforms import place
+
+    config = load_yaml(os.path.join(graph_config.kinds_dir, kind, "kind.yml"))
+    if config.get("loader", "taskgraph.loader.default:loader") == "taskgraph.loader.default:loader":
+        return True
+    return any(_holds(find_object(each), place) for each in config.get("transforms") or ())
+
+
+def _holds(transform: Any, wanted: Any) -> bool:
+    inner = getattr(transform, "_transforms", ())
+    return transform is wanted or any(_holds(each, wanted) for each in inner)
+
+
+def move_index_tasks(
+    taskgraph: Any, label_to_taskid: Any, parameters: Mapping[str, Any], graph_config: Any
+) -> tuple[Any, Any]:
+    """A morph: place the index tasks that Taskgraph's own morph added.
+
+    No transform sees them; the alias ``misc`` alone decides where they go. Ends the run where it
+    is sent to an implementation that can't run them.
+    """
+    added = [t for t in taskgraph.tasks.values() if t.label.startswith("index-task-")]
+    try:
+        placement = _index_placement(graph_config, parameters) if added else None
+    except WorkersError as error:
+        refuse(error.problems)
+    if placement is not None:
+        for task in added:
+            task.task["provisionerId"] = placement.fields["provisioner"].value
+            task.task["workerType"] = placement.fields["worker-type"].value
+            env, _ = task_env(placement, task.task["payload"].get("env", {}))
+            task.task["payload"]["env"] = env
+    return taskgraph, label_to_taskid
+
+
+def _index_placement(graph_config: Any, parameters: Mapping[str, Any]) -> Optional[Placement]:
+    run = KindRun.of(graph_config, parameters, INDEX_ALIAS)
+    if run is None:
+        return None
+    placement = run.place(INDEX_ALIAS)
+    if placement.silent:
+        return None
+    if placement.implementation != "docker-worker":
+        hint = f"leave {INDEX_ALIAS!r} where it is: {INDEX_ALIAS}: {INDEX_ALIAS}"
+        problem = Problem(
+            f"index tasks are made for docker-worker, and {INDEX_ALIAS!r} is placed on "
+            f"{placement.pool}, which is {placement.implementation}",
+            placement.fields["implementation"].path,
+            hint,
+        )
+        raise WorkersError(run.located(problem))
+    return placement

@@ -1,0 +1,52 @@
+"""Which fields of a task's ``worker`` an implementation knows (rule 5)."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, Optional
+
+from taskgraph_workers.errors import Problem
+from taskgraph_workers.model import Placement
+
+
+def known_fields(implementation: str) -> Optional[frozenset[str]]:
+    """The fields that the installed Taskgraph's payload builder takes; None if it can't be told.
+
+    Its schemas are msgspec ones since 19.1.0; a project's own may be voluptuous in any version.
+    """
+    from taskgraph.transforms.task import payload_builders
+
+    builder = payload_builders.get(implementation)
+    schema = getattr(builder, "schema", None)
+    fields: Any = getattr(schema, "__struct_encode_fields__", None)
+    if fields is None:
+        fields = getattr(schema, "schema", None)
+    if not isinstance(fields, (tuple, Mapping)):
+        return None
+    return frozenset(map(str, fields)) | {"implementation", "os"}
+
+
+def foreign_fields(
+    placement: Placement, worker: Mapping[str, Any], known: frozenset[str]
+) -> list[Problem]:
+    """A problem for each field that the target does not know and no profile takes away.
+
+    A swap converts nothing, and Taskgraph drops such a field, a docker image for one, silently.
+    """
+    laid = {name: value.value for name, value in placement.worker.items()}
+    left = {name: value for name, value in {**worker, **laid}.items() if value is not None}
+    return [_foreign(placement, name) for name in _sorted(set(left) - known)]
+
+
+def _sorted(names: Iterable[str]) -> list[str]:
+    return sorted(map(str, names))
+
+
+def _foreign(placement: Placement, field: str) -> Problem:
+    profile = placement.choice.profile
+    return Problem(
+        f"{placement.implementation} knows no worker field {field!r}, and "
+        f"{f'profile {profile!r}' if profile else placement.fields['implementation'].source} "
+        f"places {placement.asked!r} on {placement.pool}",
+        placement.fields["implementation"].path,
+        f"take the field away and give what replaces it: worker: {{{field}: null, ...}}",
+    )

@@ -1,0 +1,130 @@
+"""Where the choice of a run comes from: the environment, parameters, ``select.default``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Optional
+
+import yaml
+
+from taskgraph_workers.config import read_selection
+from taskgraph_workers.errors import ConfigError, Problem
+from taskgraph_workers.graph.errors import refuse
+from taskgraph_workers.model import Config, Context, Selection
+from taskgraph_workers.resolve import pick
+
+#: The environment variable for a local look at another profile.
+VARIABLE = "TASKGRAPH_WORKERS_PROFILE"
+
+#: The optional parameter that holds the choice.
+PARAMETER = "workers"
+
+
+def inside_task() -> bool:
+    """Whether this is a Taskcluster task, where parameters.yml must record every choice."""
+    return bool(os.environ.get("TASK_ID"))
+
+
+def from_environment() -> Any:
+    """What the environment variable says: a profile, or YAML for a mapping; None if unset."""
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text.startswith("{"):
+        return text or None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at column {mark.column + 1}" if mark is not None else ""
+        raise ConfigError(
+            Problem(f"{VARIABLE} is no YAML{place}: {text}", hint="for example {train: onprem}")
+        ) from None
+
+
+def selections(
+    config: Config, params: Mapping[str, Any], context: Context, kinds: tuple[str, ...]
+) -> tuple[Selection, ...]:
+    """What each source says, strongest first (rule 3).
+
+    Raises ConfigError for what is wrong in any of them, and PlacementError where a keyed
+    ``select.default`` has no branch here.
+    """
+    environment, parameter = from_environment(), params.get(PARAMETER)
+    if environment is not None and inside_task() and environment != parameter:
+        raise ConfigError(_not_recorded())
+    sources = [(environment, VARIABLE), (parameter, f"parameter {PARAMETER}")]
+    if config.select.parameter is not None:
+        dotted = config.select.parameter
+        sources.append((_at(params, dotted), f"parameter {dotted}"))
+    said = [
+        read_selection(raw, source, (source,), config, kinds)
+        for raw, source in sources
+        if raw is not None
+    ]
+    default, _ = pick(config.select.default, context, ("workers-config", "select", "default"))
+    return (*said, default) if default is not None else tuple(said)
+
+
+def _not_recorded() -> Problem:
+    return Problem(
+        f"{VARIABLE} is set inside a task, and parameters.yml does not record it",
+        hint=f"unset it and set the parameter {PARAMETER!r}, or use the decision hook "
+        "taskgraph_workers.parameters:decision_parameters",
+    )
+
+
+def _at(params: Mapping[str, Any], dotted: str) -> Any:
+    """The value at a dotted path of the parameters, or None; keys may hold dots themselves."""
+    if dotted in params:
+        return params[dotted]
+    for end, char in enumerate(dotted):
+        inner = params.get(dotted[:end]) if char == "." else None
+        if isinstance(inner, Mapping):
+            return _at(inner, dotted[end + 1 :])
+    return None
+
+
+def decision_parameters(graph_config: Any, parameters: dict[str, Any]) -> None:
+    """A ``decision-parameters`` hook: record the environment's choice as the parameter.
+
+    A project names it in config.yml, or calls it from a hook of its own. Ends the run where the
+    variable holds no YAML.
+    """
+    del graph_config
+    try:
+        said = from_environment()
+    except ConfigError as error:
+        refuse(error.problems)
+    if said is not None:
+        parameters[PARAMETER] = said
+
+
+def extend_parameters() -> None:
+    """Make the optional parameter known to Taskgraph, unless the project defines one of its name.
+
+    Its schema is a voluptuous one up to Taskgraph 22, a msgspec one from 23.0.0. No default is
+    given: ``decision`` would not apply it, and an absent choice is the default profile.
+    """
+    from taskgraph import parameters
+
+    if isinstance(parameters.base_schema, type):
+        if not any(PARAMETER in _fields(each) for each in parameters._parameter_extensions):
+            parameters.extend_parameters_schema(_msgspec_schema())
+    elif PARAMETER not in {str(key) for key in parameters.base_schema.schema}:
+        from voluptuous import Any as AnyOf
+        from voluptuous import Optional as MayHave
+
+        parameters.extend_parameters_schema({MayHave(PARAMETER): AnyOf(None, str, dict)})
+
+
+def _fields(schema: Any) -> tuple[str, ...]:
+    fields: tuple[str, ...] = schema.__struct_encode_fields__
+    return fields
+
+
+def _msgspec_schema() -> Any:
+    from typing import Union
+
+    from taskgraph.util.schema import Schema
+
+    choice = Optional[Union[str, dict]]  # type: ignore[type-arg]
+    return Schema.from_dict({PARAMETER: choice}, name="WorkersParameters")

@@ -1,0 +1,224 @@
+"""Places the tasks of one kind. What a name gets is worked out once; a task costs a look-up."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any, Iterable, Iterator, Mapping, Optional
+
+from taskgraph_workers.detect import Detect, prelude
+from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.graph.errors import refuse
+from taskgraph_workers.graph.fields import foreign_fields, known_fields
+from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
+from taskgraph_workers.graph.run import KindRun
+from taskgraph_workers.implementations import Unwrappable, has_prelude, put_before
+from taskgraph_workers.model import Placement
+from taskgraph_workers.resolve import is_known, task_env, unmet
+
+Task = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the tasks of one kind that ask for one name get.
+
+    ``name`` is the alias they then ask for. ``converts`` says that another implementation than
+    the asked alias's own runs them, and ``known`` which ``worker`` fields that one takes (None
+    where it can't be told). ``plain_env`` is the worker's env where nothing but it and the
+    task's own counts, which is nearly always; None where :func:`task_env` must look.
+    """
+
+    placement: Placement
+    name: str
+    converts: bool
+    known: Optional[frozenset[str]]
+    plain_env: Optional[Mapping[str, str]]
+
+    @classmethod
+    def of(cls, placement: Placement, own_implementation: tuple[Any, Any]) -> Plan:
+        """``own_implementation``: implementation and os of the asked alias; Nones without one."""
+        env = {name: value.value for name, value in placement.env.items()}
+        plain = all(isinstance(value, str) for value in env.values())
+        needed = {name for required in placement.require for name in required.env}
+        fast = plain and not placement.env_override and needed <= set(env)
+        name = generated_name(placement) if placement.moved else placement.asked
+        there = (placement.implementation, placement.os)
+        known = known_fields(placement.implementation)
+        return cls(placement, name, own_implementation != there, known, env if fast else None)
+
+    def foreign(self, worker: Mapping[str, Any]) -> list[Problem]:
+        """A problem for each field that would be laid on, or converted, and is not known there."""
+        placed = worker if self.converts else {}
+        if self.known is None or (self.known >= placed.keys() and not self.placement.worker):
+            return []
+        return foreign_fields(self.placement, placed, self.known)
+
+
+class Placer:
+    """The placements of one kind in one run of Taskgraph.
+
+    Shared by the transforms of that kind; it collects what is wrong, and refuses it together.
+    """
+
+    _placers: weakref.WeakKeyDictionary[Any, Optional[Placer]] = weakref.WeakKeyDictionary()
+
+    def __init__(self, run: KindRun, graph_config: Any) -> None:
+        self.run = run
+        self.graph_config = graph_config
+        self.plans: dict[str, Optional[Plan]] = {}
+
+    @classmethod
+    def of(cls, config: Any) -> Optional[Placer]:
+        """The placer for a ``TransformConfig``; None where there is nothing to place by.
+
+        Ends the run where the configuration or the choice is wrong.
+        """
+        if config not in cls._placers:
+            cls._placers[config] = cls._make(config)
+        return cls._placers[config]
+
+    @classmethod
+    def _make(cls, config: Any) -> Optional[Placer]:
+        try:
+            run = KindRun.of(config.graph_config, config.params, config.kind)
+        except WorkersError as error:
+            refuse(error.problems, loading_kind=True)
+        return None if run is None else cls(run, config.graph_config)
+
+    def plan(self, name: Any) -> Optional[Plan]:
+        """What a name gets; None where the configuration says nothing. Raises PlacementError."""
+        if not isinstance(name, str):
+            return None  # keyed still: a transform of the project's will make a name of it
+        if name not in self.plans:
+            self.plans[name] = self._plan(name)
+        return self.plans[name]
+
+    def _plan(self, name: str) -> Optional[Plan]:
+        asked = asked_name(name)
+        if asked is not None:
+            return self.plan(asked)
+        if not is_known(self.run.config, name, self.run.choice.overrides):
+            return None  # Taskgraph's to report, or a name that a later transform replaces
+        placement = self.run.place(name)
+        if placement.silent:
+            return None
+        plan = Plan.of(placement, self._own_implementation(name))
+        if placement.moved:
+            add_alias(self.graph_config, plan.name, placement)
+        return plan
+
+    def _own_implementation(self, name: str) -> tuple[Any, Any]:
+        from taskgraph.util.workertypes import worker_type_implementation
+
+        try:
+            found: tuple[Any, Any] = worker_type_implementation(self.graph_config, name)
+        except Exception:  # Taskgraph raises a bare one for a name that is no alias
+            return None, None
+        return found
+
+    def refusing(self, tasks: Iterable[Task], step: Any) -> Iterator[Task]:
+        """``step(plan, task)`` for each task that has a plan; refuse all problems at the end."""
+        problems: list[Problem] = []
+        plans = self.plans
+        for task in tasks:
+            name = task.get("worker-type")
+            try:
+                plan = plans[name]
+            except (KeyError, TypeError):
+                try:
+                    plan = self.plan(name)
+                except WorkersError as error:
+                    problems += self._named(error.problems, task)
+                    continue
+            if plan is not None:
+                found = step(plan, task)
+                if found:
+                    problems += self._named(found, task)
+                    continue
+            yield task
+        if problems:
+            refuse(map(self.run.located, dict.fromkeys(problems)), loading_kind=True)
+
+    def _named(self, problems: Iterable[Problem], task: Task) -> list[Problem]:
+        label = task.get("label") or f"{self.run.context.kind}-{task.get('name')}"
+        return [
+            Problem(f"task {label}: {each.message}", each.path, each.hint, each.severity)
+            for each in problems
+        ]
+
+    def rename(self, plan: Plan, task: Task) -> list[Problem]:
+        """Before ``run``: another name, only where ``run`` would look up the wrong implementation.
+
+        ``run`` wants the implementation and the os alone. So a task keeps the name it asked for
+        wherever it can, and a project's transforms can go on comparing it.
+        """
+        if not plan.converts:
+            return []
+        task["worker-type"] = plan.name
+        return plan.foreign(task.get("worker") or {})
+
+    def restore(self, plan: Plan, task: Task) -> list[Problem]:
+        """After ``run``: the asked name again, until ``task`` needs the other one."""
+        task["worker-type"] = plan.placement.asked
+        return []
+
+    def apply(self, plan: Plan, task: Task) -> list[Problem]:
+        """At the head of ``task``: the name, env, ``worker`` and prelude."""
+        placement = plan.placement
+        worker = task.get("worker")
+        if worker is None:
+            worker = task["worker"] = {}
+        built_for = worker.get("implementation", placement.implementation)
+        if placement.moved and built_for != placement.implementation:
+            return [_built_for_another(placement, built_for)]
+        problems = plan.foreign(worker)
+        task["worker-type"] = plan.name
+        for name, value in placement.worker.items():
+            if value.value is None:
+                worker.pop(name, None)
+            else:
+                worker[name] = value.value
+        own = worker.get("env")
+        if plan.plain_env is None:
+            problems += self._full_env(plan, worker, own or {})
+        elif plan.plain_env:
+            worker["env"] = {**plan.plain_env, **own} if own else dict(plan.plain_env)
+        return problems
+
+    def _full_env(self, plan: Plan, worker: dict[str, Any], own: Mapping[str, Any]) -> list[Problem]:
+        env, _ = task_env(plan.placement, own)
+        problems = unmet(plan.placement, env)
+        detected = {name: value for name, value in env.items() if isinstance(value, Detect)}
+        said = {name: value for name, value in env.items() if name not in detected}
+        if said or "env" in worker:
+            worker["env"] = said
+        if detected:
+            problems += _detect(plan.placement, worker, detected)
+        return problems
+
+
+def _detect(
+    placement: Placement, worker: dict[str, Any], detected: Mapping[str, Detect]
+) -> list[Problem]:
+    """Put the prelude that finds these values out before the task's command."""
+    implementation, command = placement.implementation, worker.get("command")
+    if has_prelude(implementation, placement.os, command):
+        return []
+    try:
+        worker["command"] = put_before(implementation, placement.os, command, prelude(detected))
+    except Unwrappable as error:
+        path = {**placement.env, **placement.env_override}[min(detected)].path
+        names = ", ".join(sorted(detected))
+        hint = "give the value itself in this kind's env, or in the profile"
+        return [Problem(f"{names} can't be detected on the machine: {error}", path, hint)]
+    return []
+
+
+def _built_for_another(placement: Placement, built_for: str) -> Problem:
+    return Problem(
+        f"its command was built for {built_for}, and {placement.asked!r} is placed on "
+        f"{placement.pool}, which is {placement.implementation}",
+        placement.fields["implementation"].path,
+        "leave `implementation` to the alias, and set the worker type before the `run` transforms",
+    )

@@ -1,0 +1,86 @@
+"""One run of Taskgraph, as placement sees it: configuration, parameters, who chose what."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional
+
+from taskgraph_workers.config import load, located
+from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.graph.names import project_aliases
+from taskgraph_workers.graph.parameters import inside_task, selections
+from taskgraph_workers.model import Choice, Config, Context, Placement
+from taskgraph_workers.resolve import choose, level_problem, resolve
+
+
+def config_of(graph_config: Any) -> Optional[Config]:
+    """The configuration of a ``taskgraph.config.GraphConfig``; None where it says nothing.
+
+    Raises ConfigError with every fault in it.
+    """
+    if not graph_config.get("workers-config"):
+        return None
+    workers = graph_config["workers"]
+    aliases = project_aliases(workers["aliases"])
+    data = {**graph_config._config, "workers": {**workers, "aliases": aliases}}
+    return load(data, graph_config.root_dir)
+
+
+def kinds_of(graph_config: Any) -> tuple[str, ...]:
+    """The names of the project's kinds: the folders that hold a kind.yml."""
+    folder = graph_config.kinds_dir
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return ()
+    return tuple(n for n in sorted(names) if os.path.exists(os.path.join(folder, n, "kind.yml")))
+
+
+@dataclass(frozen=True)
+class KindRun:
+    """What placement knows while one kind is loaded."""
+
+    config: Config
+    context: Context
+    choice: Choice
+
+    @classmethod
+    def of(cls, graph_config: Any, params: Mapping[str, Any], kind: str) -> Optional[KindRun]:
+        """For one kind of one run; None where the configuration says nothing.
+
+        Raises WorkersError, each problem with its place: where the configuration or the choice is
+        wrong, or the profile is not meant for this level and this is a task (in a local look that
+        is a warning, see :mod:`taskgraph_workers.graph.checks`).
+        """
+        config = config_of(graph_config)
+        if config is None:
+            return None
+        context = Context(
+            level=str(params["level"]),
+            project=params.get("project") or "",
+            tasks_for=params.get("tasks_for") or "",
+            kind=kind,
+            trust_domain=graph_config["trust-domain"],
+        )
+        try:
+            said = selections(config, params, context, kinds_of(graph_config))
+            run = cls(config, context, choose(said, kind))
+            problem = run.level_problem()
+        except WorkersError as error:
+            raise WorkersError(*(located(each, config) for each in error.problems)) from None
+        if problem is not None and inside_task():
+            raise WorkersError(run.located(problem))
+        return run
+
+    def level_problem(self) -> Optional[Problem]:
+        """What is wrong with using the chosen profile at this level, if anything."""
+        return level_problem(self.config, self.choice, self.context.level)
+
+    def place(self, name: str) -> Placement:
+        """Where this kind's tasks that ask for a name run. Raises PlacementError."""
+        return resolve(self.config, name, self.choice, self.context)
+
+    def located(self, problem: Problem) -> Problem:
+        """The problem, with the file and line where it stands."""
+        return located(problem, self.config)
