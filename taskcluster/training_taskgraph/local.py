@@ -1,10 +1,10 @@
-"""What a decision task is told and a person at a terminal is not, so that `taskgraph full` works."""
+"""What a decision task is told and a person at a terminal is not: `taskgraph full` works anyway."""
 
 from __future__ import annotations
 
 import os
 from subprocess import CalledProcessError
-from typing import Any, Optional
+from typing import Any
 
 #: Where generic-worker tasks download ``run-task`` from, in place of TASKCLUSTER_ROOT_URL.
 ROOT_URL = "https://taskcluster.example.com"
@@ -23,8 +23,8 @@ def register() -> None:
     parameters.defaults_functions.append(repository)
 
 
-def repository(repo_root: Optional[str] = None) -> dict[str, Any]:
-    """Parameters for a clone of something else than a GitHub repository: Taskgraph refuses those."""
+def repository(repo_root: str | None = None) -> dict[str, Any]:
+    """Parameters for a clone of no GitHub repository, where Taskgraph fails without them."""
     from taskgraph.util.vcs import get_repository
 
     try:

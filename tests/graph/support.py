@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / "taskcluster"
@@ -21,7 +21,7 @@ LOCAL = ("TASK", "MOZ_", "GITHUB_", "PYTHON")
 
 
 def run_taskgraph(
-    *arguments: str, cwd: Path = ROOT, env: Optional[Mapping[str, str]] = None
+    *arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """What `taskgraph <arguments>` did, in an environment without anything from Taskcluster."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(LOCAL)}
@@ -38,7 +38,7 @@ def run_taskgraph(
 
 
 def full_graph(
-    root: Path, parameters: Optional[Path] = None, env: Optional[Mapping[str, str]] = None
+    root: Path, parameters: Path | None = None, env: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """What `taskgraph full` makes of a project: its tasks, by label.
 
