@@ -10,7 +10,6 @@ PYTEST = -m pytest --numprocesses=auto --maxprocesses=4
 SHELL_FILES = .ci/run $(wildcard tools/find-python) $(shell find taskgraph_workers -name '*.sh')
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-export PYTHONDONTWRITEBYTECODE = 1
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .PHONY: help demo test test-newest test-py39 $(OLDER:%=test-%)
