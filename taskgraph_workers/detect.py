@@ -172,6 +172,8 @@ def prelude(values: Mapping[str, Detect]) -> str:
     if gpus:
         parts.append(f"tw_look '{', '.join(gpus)}'\n")
     parts.extend(_call(name, values[name]) for name in sorted(values))
+    if gpus:
+        parts.append(_sections()["end"])
     return "".join(parts)
 
 

@@ -74,7 +74,9 @@ tw_count() {
   for tw_e in $1; do
     tw_e=${tw_e# } tw_e=${tw_e% }
     tw_find "$tw_e" || { tw_say "$tw_from='$1' ends at '$tw_e', which is no GPU here"; break; }
-    case $tw_seen in *" ${tw_gpu% *} "*) tw_fail "$tw_names: $tw_from='$1' repeats $tw_e" ;; esac
+    case $tw_seen in
+      *" ${tw_gpu% *} "*) tw_fail "$tw_names: $tw_from='$1' repeats $tw_e" ;;
+    esac
     tw_seen="$tw_seen ${tw_gpu% *} "
     case $tw_n:$tw_gpu in 0:*) ;; *mig) break ;; esac
     case $tw_from:$tw_e in
@@ -91,7 +93,7 @@ tw_count() {
 # task is shown more GPUs than its own.
 tw_look() { # NAMES
   set -f
-  tw_names=$1 tw_from=nvidia-smi tw_n=0 tw_all=0 tw_seen=' '
+  tw_ifs=$IFS tw_names=$1 tw_from=nvidia-smi tw_n=0 tw_all=0 tw_seen=' '
   tw_smi='' tw_L='' tw_gpus='' tw_ids='' tw_mibs='' tw_same='' tw_mixed=''
   if command -v nvidia-smi >/dev/null 2>&1; then tw_list; fi
   IFS=,
@@ -105,12 +107,13 @@ tw_look() { # NAMES
     shift
     tw_ids=$*
   fi
-  tw_count "$tw_ids"
+  tw_list=$tw_ids
+  tw_count "$tw_list"
   tw_what="$tw_n of $tw_all GPUs, from $tw_from"
   [ "$tw_smi" ] || tw_what="$tw_n GPUs, from $tw_from, with no nvidia-smi to ask"
 }
 tw_put() { # NAME VALUE WHY FOUND AT-LEAST UNIT
-  [ "$4" -ge "$5" ] || tw_fail "$1: $4 $6 found, at least $5 wanted. Looked at\
+  [ "$4" -ge "$5" ] || tw_fail "$1: $4 $6 found, at least $5 wanted ($3). Looked at\
  CUDA_VISIBLE_DEVICES (${CUDA_VISIBLE_DEVICES-not set}), SLURM_STEP_GPUS\
  (${SLURM_STEP_GPUS-not set}), SLURM_JOB_GPUS (${SLURM_JOB_GPUS-not set}), nvidia-smi\
  (${tw_smi:-not in PATH}). Choose another pool, give this machine or container its GPUs,\
@@ -120,7 +123,7 @@ tw_put() { # NAME VALUE WHY FOUND AT-LEAST UNIT
 }
 #: memory
 tw_memory() { # NAME NUMERATOR DENOMINATOR OF AT-LEAST
-  [ "$tw_n" -gt 0 ] || tw_put "$1" '' '' 0 1 GPUs
+  [ "$tw_n" -gt 0 ] || tw_put "$1" '' "$tw_what" 0 1 GPUs
   tw_mib=''
   IFS=' '
   for tw_m in $tw_mibs; do
@@ -132,11 +135,14 @@ tw_memory() { # NAME NUMERATOR DENOMINATOR OF AT-LEAST
       sum) tw_mib=$((${tw_mib:-0} + tw_m)) ;;
     esac
   done
-  [ "$tw_n" = "$tw_all" ] || case $tw_mixed:$tw_from:${CUDA_DEVICE_ORDER-}:${CUDA_VISIBLE_DEVICES-} in
-    y:C*:PCI_BUS_ID:*) ;;
-    y:C*:*:[0-9]*) tw_say "these GPUs differ, and CUDA may number them otherwise than nvidia-smi:\
- set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name UUIDs" ;;
+  [ "$tw_n" = "$tw_all" ] || case $tw_mixed$tw_from=$tw_list:${CUDA_DEVICE_ORDER-} in
+    y*:PCI_BUS_ID) ;;
+    yCUDA*=[0-9]*) tw_say "these GPUs differ, and CUDA may number them otherwise than\
+ nvidia-smi: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name UUIDs" ;;
   esac
   tw_value=$((tw_mib * $2 / $3))
   tw_put "$1" "$tw_value" "$2/$3 of $tw_mib MiB, the $4 of $tw_what" "$tw_value" "$5" MiB
 }
+#: end
+IFS=$tw_ifs
+set +f
