@@ -105,7 +105,7 @@ def _argv(command: object) -> list[Word]:
 def _wrap(argv: list[Word], prelude: str) -> list[Word]:
     at = _start(argv)
     before, program = argv[:at], argv[at:]
-    if tuple(program[:2]) == SHELL and program[3:4] == [MARK]:
+    if tuple(program[:2]) == SHELL and program[3:4] == [MARK] and len(program) > 4:
         program = program[4:]
     if not program:
         raise Unwrappable("run-task is given no command after its '--'")
