@@ -7,11 +7,12 @@ before it raises, so that nobody mends a configuration one run at a time.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Iterable, Tuple, Union
+from typing import Union
 
 #: Where a value stands: the keys (and list indices) that lead to it.
-Path = Tuple[Union[str, int], ...]
+Path = tuple[Union[str, int], ...]
 
 #: How many names a message lists when it says what exists.
 MOST_NAMES = 10

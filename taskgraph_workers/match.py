@@ -8,7 +8,7 @@ where a value comes from, could not be told. A property test holds the two toget
 from __future__ import annotations
 
 import re
-from typing import Iterable, Mapping, Optional
+from collections.abc import Iterable, Mapping
 
 
 class Ambiguous(ValueError):
@@ -42,7 +42,7 @@ def find(keys: Mapping[str, object], name: str) -> tuple[str, ...]:
     return ("default",) if "default" in keys else ()
 
 
-def one(keys: Mapping[str, object], name: str) -> Optional[str]:
+def one(keys: Mapping[str, object], name: str) -> str | None:
     """The key that matches ``name``, or None. Raises :class:`Ambiguous` where several do."""
     found = find(keys, name)
     if len(found) > 1:
