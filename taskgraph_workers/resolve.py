@@ -11,8 +11,9 @@ Pure: no file, no environment, no Taskgraph. The numbers are those of docs/conce
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Any
 
 from taskgraph_workers import match
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
@@ -52,7 +53,7 @@ def choose(selections: Iterable[Selection], kind: str) -> Choice:
     return Choice(None, "", tuple(overrides))
 
 
-def lineage(config: Config, profile: Optional[str]) -> tuple[Profile, ...]:
+def lineage(config: Config, profile: str | None) -> tuple[Profile, ...]:
     """A profile, what it ``extends``, and so on up; empty for None.
 
     Raises :class:`PlacementError` where there is no such profile, or they extend in a loop.
@@ -74,11 +75,16 @@ def lineage(config: Config, profile: Optional[str]) -> tuple[Profile, ...]:
 
 
 def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool:
-    """Whether the name is an alias, or any entry anywhere speaks of it."""
+    """Whether the name is an alias, or any entry anywhere speaks of it.
+
+    Something with a ``/`` has to be a key itself: a pattern such as ``.*gpu.*`` would match the
+    very pool that its entry sends names to.
+    """
     tables = [config.aliases, config.workers.entries]
     tables += [layer.entries for layer in overrides]
     tables += [profile.layer.entries for profile in config.profiles.values()]
-    return name in BUILT_IN or any(match.find(table, name) for table in tables)
+    exactly = name in BUILT_IN or any(name in table for table in tables)
+    return exactly or ("/" not in name and any(match.find(table, name) for table in tables))
 
 
 def layers_of(config: Config, choice: Choice) -> tuple[Layer, ...]:
@@ -108,13 +114,13 @@ def changes_for(
         key = _one(layer.entries, name, (layer.source,))
         if key is None or (exactly and key != name):
             continue
-        change, _ = pick(layer.entries[key], context, ())
+        change, _ = pick(layer.entries[key], context, (layer.source, key))
         if change is None:
             return
         yield layer, change
 
 
-def level_problem(config: Config, choice: Choice, level: str) -> Optional[Problem]:
+def level_problem(config: Config, choice: Choice, level: str) -> Problem | None:
     """A problem where the profile chosen is not meant for this level, else None.
 
     A profile without ``levels`` has those of the nearest profile it extends that has some.
@@ -162,18 +168,24 @@ def chain_of(
     """
     names = [asked]
     while True:
-        for _, change in changes_for(config, names[-1], layers, context):
-            to, where = pick(change.to, context, (*change.path, "to"))
-            if to is not None:
-                break
-        else:
-            return tuple(names)
-        if to == names[-1]:
+        to, where = _sent_on(config, names[-1], layers, context)
+        if to is None or to == names[-1]:
             return tuple(names)
         if to in names:
             loop = " -> ".join([*names, to])
             raise _error(f"worker names lead to each other in a loop: {loop}", where)
         names.append(to)
+
+
+def _sent_on(
+    config: Config, name: str, layers: Sequence[Layer], context: Context
+) -> tuple[str | None, Path]:
+    """Where the nearest layer that sends this name on sends it, and what says so."""
+    for _, change in changes_for(config, name, layers, context):
+        to, where = pick(change.to, context, (*change.path, "to"))
+        if to is not None:
+            return to, where
+    return None, ()
 
 
 # --- Rule 2: what applies -------------------------------------------------------------------
@@ -189,12 +201,37 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
     something that has no branch here.
     """
     context = replace(context, profile=choice.profile)
+    chain = chain_of(config, asked, layers_of(config, choice), context)
+    weak, strong = _apply(config, chain, choice, context)
+    fields = _over(weak.fields, strong.fields)
+    if any(name not in fields for name in ALIAS_FIELDS):
+        raise _dead_end(config, chain, choice, context, fields)
+    fields = _filled_in(fields, chain[-1], context)
+    env_here = has_env(fields["implementation"].value)
+    return Placement(
+        chain=chain,
+        choice=choice,
+        fields=fields,
+        moved=_moved(config, asked, fields, context),
+        env=weak.env if env_here else {},
+        env_override=strong.env if env_here else {},
+        resources=_over(weak.resources, strong.resources),
+        worker=_over(weak.worker, strong.worker),
+        require=_requirements(config, chain) if env_here else (),
+    )
+
+
+def _apply(
+    config: Config, chain: tuple[str, ...], choice: Choice, context: Context
+) -> tuple[_Laid, _Laid]:
+    """What applies to a chain: what is weaker than a task's own, and what is stronger."""
     layers = layers_of(config, choice)
-    chain = chain_of(config, asked, layers, context)
     weak, strong = _Laid(context), _Laid(context)
+    weak.fields = _alias(config, chain[-1], context)
+    table, path = config.workers.entries, ("workers-config", "workers")
     for name in reversed(chain):
-        key = _one(config.workers.entries, name, ("workers-config", "workers"))
-        machine, _ = pick(config.workers.entries[key] if key is not None else None, context, ())
+        key = _one(table, name, path)
+        machine = None if key is None else pick(table[key], context, (*path, key))[0]
         if machine is not None:
             weak.lay(config.workers.source, machine)
     said = [list(changes_for(config, name, layers, context)) for name in reversed(chain)]
@@ -204,7 +241,7 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
             for layer, change in changes:
                 if layer is layers[index]:
                     onto.lay(layer.source, change)
-    return _placement(config, chain, choice, context, (weak, strong))
+    return weak, strong
 
 
 class _Laid:
@@ -225,39 +262,9 @@ class _Laid:
             onto = getattr(self, part)
             for name, raw in (values or {}).items():
                 value, where = pick(raw, self.context, (*at, name))
-                onto[name] = Value(value, source, where, onto.get(name))
-
-
-def _placement(
-    config: Config,
-    chain: tuple[str, ...],
-    choice: Choice,
-    context: Context,
-    laid: tuple[_Laid, _Laid],
-) -> Placement:
-    weak, strong = laid
-    fields = _over(_over(_alias(config, chain[-1], context), weak.fields), strong.fields)
-    missing = [name for name in ALIAS_FIELDS if name not in fields]
-    if missing:
-        raise _dead_end(config, chain, choice, missing)
-    fields = {name: _format(value, chain[-1], context) for name, value in fields.items()}
-    own = {
-        name: _format(value, chain[0], context)
-        for name, value in _alias(config, chain[0], context).items()
-    }
-    moved = {n: v.value for n, v in own.items()} != {n: v.value for n, v in fields.items()}
-    env_here = has_env(fields["implementation"].value)
-    return Placement(
-        chain=chain,
-        choice=choice,
-        fields=fields,
-        moved=moved,
-        env=weak.env if env_here else {},
-        env_override=strong.env if env_here else {},
-        resources=_over(weak.resources, strong.resources),
-        worker=_over(weak.worker, strong.worker),
-        require=_requirements(config, chain) if env_here else (),
-    )
+                # Null removes a key; an alias field can't be removed, so it is not spoken of.
+                if value is not None or part != "fields":
+                    onto[name] = Value(value, source, where, onto.get(name))
 
 
 def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
@@ -273,12 +280,24 @@ def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
     return laid.fields
 
 
+def _moved(config: Config, asked: str, fields: Mapping[str, Value], context: Context) -> bool:
+    """Whether the fields are others than without ``workers-config``.
+
+    An alias that can't be used here (one for other levels) is no error if its name is sent on.
+    """
+    try:
+        own = _filled_in(_alias(config, asked, context), asked, context)
+    except PlacementError:
+        return True
+    return any(name not in own or own[name].value != said.value for name, said in fields.items())
+
+
 def _over(weak: Mapping[str, Value], strong: Mapping[str, Value]) -> dict[str, Value]:
     """Values of ``strong`` over those of ``weak``, remembering what they overrode."""
     return {**weak, **{n: _based(value, weak.get(n)) for n, value in strong.items()}}
 
 
-def _based(value: Value, weaker: Optional[Value]) -> Value:
+def _based(value: Value, weaker: Value | None) -> Value:
     under = value.overrode
     return replace(value, overrode=weaker if under is None else _based(under, weaker))
 
@@ -319,31 +338,31 @@ def pick(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
         key = "default" if name is None else _one(value.choices, name, path)
         if key is None or key not in value.choices:
             what = f"{value.by} {name!r}" if name is not None else f"unknown {value.by}"
-            raise _error(f"no branch for {what}, and no default", path, listed(value.choices))
+            hint = f"there is: {listed(value.choices)}"
+            raise _error(f"no branch for {what}, and no default", path, hint)
         value, path = value.choices[key], (*path, key)
     return value, path
 
 
-def _one(table: Mapping[str, object], name: str, path: Path) -> Optional[str]:
+def _one(table: Mapping[str, object], name: str, path: Path) -> str | None:
     try:
         return match.one(table, name)
     except match.Ambiguous as clash:
         raise _error(str(clash), path, "write the name itself as a key") from None
 
 
-def _format(value: Value, alias: str, context: Context) -> Value:
-    """An alias field with ``{alias}``, ``{level}`` and ``{trust-domain}`` replaced."""
+def _filled_in(fields: Mapping[str, Value], alias: str, context: Context) -> dict[str, Value]:
+    """Alias fields with ``{alias}``, ``{level}`` and ``{trust-domain}`` replaced in the pool."""
     names = {"alias": alias, "level": context.level, "trust-domain": context.trust_domain}
-    if value.path and value.path[-1] in ("implementation", "os"):
-        return value
-    try:
-        return replace(value, value=str(value.value).format(**names))
-    except (KeyError, ValueError, IndexError):
-        raise _error(
-            f"{value.value!r} can't be filled in",
-            value.path,
-            "it may hold {alias}, {level} and {trust-domain}, and no other brace",
-        ) from None
+    filled = dict(fields)
+    for name, said in fields.items():
+        if name in ("provisioner", "worker-type"):
+            try:
+                filled[name] = replace(said, value=str(said.value).format(**names))
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                hint = "it may hold {alias}, {level} and {trust-domain}, and no other brace"
+                raise _error(f"{said.value!r} can't be filled in", said.path, hint) from None
+    return filled
 
 
 # --- What is said when it can't be ----------------------------------------------------------
@@ -354,19 +373,24 @@ def _error(message: str, path: Path, hint: str = "") -> PlacementError:
 
 
 def _dead_end(
-    config: Config, chain: tuple[str, ...], choice: Choice, missing: Sequence[str]
+    config: Config, chain: Sequence[str], choice: Choice, context: Context, fields: dict[str, Value]
 ) -> PlacementError:
-    under = f" under profile {choice.profile!r}" if choice.profile else " and no profile is chosen"
+    name = chain[-1]
     way = f" (chain: {' -> '.join(chain)})" if len(chain) > 1 else ""
-    if len(missing) < len(ALIAS_FIELDS):
+    if fields:
+        missing = ", ".join(field for field in ALIAS_FIELDS if field not in fields)
         return _error(
-            f"{chain[-1]!r} is no alias{way}, so its entry must give {', '.join(missing)} too",
-            (),
+            f"{name!r} is no alias{way}, so its entry must give {missing} too",
+            next(iter(fields.values())).path,
             "or send it on: to: <a worker name>",
         )
-    names = {*config.aliases, *(n for p in config.profiles.values() for n in p.layer.entries)}
-    return _error(
-        f"{chain[-1]!r} leads nowhere{under}{way}: it is no alias in workers.aliases",
-        (),
-        did_you_mean(chain[-1], names),
-    )
+    _, where = _sent_on(config, chain[-2:][0], layers_of(config, choice), context)
+    under = f" under profile {choice.profile!r}" if choice.profile else " and no profile is chosen"
+    here = lineage(config, choice.profile)
+    others = [p for p in config.profiles.values() if p not in here and name in p.layer.entries]
+    hint = f"profiles that speak of it: {listed(p.name for p in others)}"
+    if not others:
+        names = (*config.aliases, *(key for each in here for key in each.layer.entries))
+        hint = did_you_mean(name, (known for known in names if known not in chain))
+    what = f"{name!r} leads nowhere{under}{way}: it is no alias in workers.aliases"
+    return _error(what, where, hint)
