@@ -1,0 +1,8 @@
+"""``workers-config``: from YAML to a frozen :class:`~taskgraph_workers.model.Config`, once."""
+
+from __future__ import annotations
+
+from taskgraph_workers.config.load import check, load, load_file, located
+from taskgraph_workers.config.selection import read_selection
+
+__all__ = ["check", "load", "load_file", "located", "read_selection"]

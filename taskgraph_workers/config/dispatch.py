@@ -1,0 +1,108 @@
+"""``workers-config.dispatch``: what a start-training message may ask for, and its task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from taskgraph_workers.config.entries import Entries, env_name, plain_env_value
+from taskgraph_workers.config.shapes import (
+    Fault,
+    Known,
+    Shape,
+    count,
+    duration,
+    keyed,
+    level,
+    line,
+    list_of,
+    pattern,
+    section,
+    table,
+)
+from taskgraph_workers.errors import Path
+
+#: What a value of ``dispatch.task`` may be keyed by.
+TASK_KEYED_BY = ("image", "sku")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the task of a request is like. Every value may be keyed by image or sku.
+
+    ``max_run_time`` is in seconds.
+    """
+
+    max_run_time: Any = None
+    retries: Any = None
+    scopes: Any = ()
+    env: Any = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """What may be asked for.
+
+    ``level``, ``project`` and ``kind`` are the context of its placements. ``skus`` leads from a
+    machine type to a worker name; ``images`` are whole-name patterns; ``commands`` are words to
+    run, by image, where no container engine works.
+    """
+
+    path: Path = ("workers-config", "dispatch")
+    level: str = "1"
+    project: str = ""
+    kind: str = ""
+    skus: Mapping[str, str] = field(default_factory=dict)
+    images: tuple[str, ...] = ()
+    task: Task = Task()
+    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def dispatch(known: Known) -> Shape:
+    """The shape of ``dispatch``: a :class:`Dispatch`."""
+
+    def by(shape: Shape) -> Shape:
+        return keyed(shape, known, TASK_KEYED_BY)
+
+    task = section(
+        {
+            "max-run-time": by(duration),
+            "retries": by(count()),
+            "scopes": by(list_of(line)),
+            "env": by(table(by(plain_env_value), env_name)),
+        }
+    )
+    whole = section(
+        {
+            "level": level,
+            "project": line,
+            "kind": line,
+            "skus": table(Entries(known).name, _sku),
+            "images": list_of(pattern),
+            "task": lambda raw: _task(task(raw)),
+            "local": section({"commands": table(_argv, line)}),
+        }
+    )
+
+    def read(raw: Any) -> Dispatch | None:
+        value = whole(raw)
+        commands = value.pop("local", {}).get("commands", {})
+        return Dispatch(commands=commands, **value) if raw is not None else None
+
+    return read
+
+
+def _task(value: Mapping[str, Any]) -> Task:
+    return Task(**{key.replace("-", "_"): each for key, each in value.items()})
+
+
+def _sku(raw: Any) -> str:
+    return str(raw) if type(raw) is int else line(raw)
+
+
+def _argv(raw: Any) -> tuple[str, ...]:
+    words: tuple[str, ...] = list_of(line)(raw)
+    if not words:
+        raise Fault("must be a command with its arguments, not an empty list")
+    return words

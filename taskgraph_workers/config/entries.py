@@ -1,0 +1,197 @@
+"""The shapes of entries: what one key of ``workers``, or of a profile's ``workers``, may say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Union
+
+import voluptuous as vol
+
+from taskgraph_workers import detect, units
+from taskgraph_workers.config.shapes import (
+    KEY,
+    WRITTEN,
+    Fault,
+    Known,
+    Shape,
+    count,
+    faults_of,
+    keyed,
+    line,
+    mapping,
+    optional,
+    said,
+    section,
+    size,
+    stop_at,
+    table,
+    template,
+    text,
+)
+from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.model import ALIAS_FIELDS, Change, Keyed
+
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+#: What an entry's ``worker`` may not hold, since the entry has a key of its own for it.
+_NOT_IN_WORKER = ("env", "implementation", "os")
+
+Entry = Union[None, Change, Keyed]
+
+
+class Entries:
+    """The shapes of entries in a configuration that can speak of the names ``known``."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.env = keyed(table(keyed(env_value, known), env_name), known)
+        resources = {
+            **dict.fromkeys(("cores", "gpus"), count()),
+            **dict.fromkeys(("memory", "gpu-memory", "disk"), size(units.mib_floor)),
+            "gpu-model": line,
+        }
+        self.resources = keyed(
+            section({key: keyed(optional(shape), known) for key, shape in resources.items()}),
+            known,
+        )
+        about = {"env": self.env, "resources": self.resources}
+        fields = {key: keyed(template, known) for key in ALIAS_FIELDS}
+        moves = {"to": keyed(optional(self.name), known), "worker": keyed(self.worker, known)}
+        self._machine = section(about)
+        self._move = section({**moves, **fields, **about})
+        self.machine = keyed(self._read_machine, known)
+        self.move = keyed(self._read_move, known)
+
+    def table(self) -> Shape:
+        """The ``workers`` of a profile, or of a run's overrides."""
+        return table(self.move)
+
+    def name(self, raw: Any) -> str:
+        """A worker name that there is."""
+        name = line(raw)
+        if self.known.is_name(name):
+            return name
+        raise self._no_name(name)
+
+    def worker(self, raw: Any) -> dict[str, Any]:
+        """What is laid over the ``worker`` of a task."""
+        faults: list[vol.Invalid] = [
+            Fault(f"{key} can't stand in worker", f"write {key}: beside worker:", [key])
+            for key in _NOT_IN_WORKER
+            if key in mapping(raw)
+        ]
+        value = {}
+        try:
+            value = self._anything(
+                {k: v for k, v in mapping(raw).items() if k not in _NOT_IN_WORKER}
+            )
+        except vol.Invalid as error:
+            faults += faults_of(error)
+        stop_at(faults)
+        return value
+
+    def _anything(self, raw: Any) -> Any:
+        """Any value that can stand in a task, keyed at whatever depth."""
+        nested = keyed(self._anything, self.known)
+        if isinstance(raw, Mapping):
+            return table(nested, line)(raw)
+        if isinstance(raw, (list, tuple)):
+            return list(table(nested, lambda index: index)(dict(enumerate(raw))).values())
+        if raw is None or isinstance(raw, (str, int, float)):
+            return raw
+        raise Fault(
+            f"YAML reads {WRITTEN} as {said(raw)}, which no task can hold",
+            f'put it in quotes: "{WRITTEN}"',
+            value=raw,
+        )
+
+    def _no_name(self, name: str, also: str = "") -> Fault:
+        hint = did_you_mean(name, {*self.known.names, *self.known.aliases})
+        return Fault(f"there is no worker name {name!r}{also}", hint, lookup=True)
+
+    def _read_machine(self, raw: Any) -> Entry:
+        return Change((), **self._machine(raw))
+
+    def _read_move(self, raw: Any) -> Entry:
+        if raw is None:
+            return None
+        if isinstance(raw, str) and raw:
+            return self._read_text(line(raw))
+        if not isinstance(raw, Mapping):
+            what = f"must be a worker name, a pool, or a mapping, not {said(raw)}"
+            raise Fault(what, "" if raw != "" else "write null to drop what is said elsewhere")
+        value = self._move(raw)
+        fields = {key: value.pop(key) for key in ALIAS_FIELDS if key in value}
+        return Change((), fields=fields, **value)
+
+    def _read_text(self, name: str) -> Change:
+        """A name if there is such a name, else a pool."""
+        if self.known.is_name(name):
+            return Change((), to=name)
+        parts = name.split("/")
+        if len(parts) != 2 or not all(parts):
+            raise self._no_name(name, ", and it is no pool (provisioner/worker-type)")
+        return Change((), fields=dict(zip(("provisioner", "worker-type"), map(template, parts))))
+
+
+def env_name(raw: Any) -> str:
+    """A name of an environment variable, as POSIX shells take it."""
+    if isinstance(raw, str) and _ENV_NAME.fullmatch(raw):
+        return raw
+    what = "is no name for an environment variable"
+    raise Fault(what, "letters, digits and _ only, no digit first; in quotes if YAML reads more")
+
+
+def env_value(raw: Any) -> Any:
+    """A value of env: text, null to remove the name, or ``{detect: ...}``."""
+    if raw is None or isinstance(raw, str):
+        return raw
+    if isinstance(raw, Mapping):
+        return _detect(raw)
+    if isinstance(raw, (list, tuple)):
+        raise Fault(f"must be a text or {{detect: ...}}, not {said(raw)}")
+    raise Fault(
+        f"must be a text, and YAML reads {WRITTEN} as {said(raw)}",
+        f'put it in quotes: {KEY}: "{WRITTEN}"',
+        value=raw,
+    )
+
+
+def _detect(raw: Mapping[Any, Any]) -> detect.Detect:
+    if "detect" not in raw:
+        raise Fault("must be a text or {detect: ...}, not a mapping without detect")
+    try:
+        return detect.parse(raw)
+    except ValueError as error:
+        raise Fault(str(error)) from None
+
+
+def plain_env_value(raw: Any) -> str:
+    """A value of env where nothing can be removed or detected."""
+    text(raw) if raw != "" else None
+    return str(raw)
+
+
+def placed(entry: Entry, path: Path) -> Entry:
+    """The entry, knowing that it stands at ``path``."""
+    if isinstance(entry, Keyed):
+        by = f"by-{entry.by}"
+        choices = {key: placed(each, (*path, by, key)) for key, each in entry.choices.items()}
+        return Keyed(entry.by, choices)
+    return None if entry is None else replace(entry, path=path)
+
+
+def placed_all(entries: Mapping[str, Entry], path: Path) -> dict[str, Entry]:
+    """A table of entries, each knowing its path."""
+    return {key: placed(entry, (*path, key)) for key, entry in entries.items()}
+
+
+def changes(entries: Iterable[Entry]) -> Iterable[Change]:
+    """Every change that entries may come to, whatever the context."""
+    for entry in entries:
+        if isinstance(entry, Keyed):
+            yield from changes(entry.choices.values())
+        elif entry is not None:
+            yield entry

@@ -1,0 +1,180 @@
+"""Where a key path stands: its file, line and column, looked up only when something is shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import yaml
+
+from taskgraph_workers.errors import Path, Problem
+
+#: libyaml's parser where PyYAML was built with it: ten times faster.
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One YAML file: its name, and its bytes where they could be read."""
+
+    file: str
+    content: bytes | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name as people are shown it: from the current directory where that is shorter."""
+        if not os.path.isabs(self.file):
+            return self.file
+        try:
+            return min(os.path.relpath(self.file), self.file, key=len)
+        except (OSError, ValueError):
+            return self.file
+
+    def compose(self) -> yaml.Node | None:
+        """The nodes of the file, with their positions; None where it can't be read."""
+        if self.content is None:
+            return None
+        try:
+            node: yaml.Node | None = yaml.compose(self.content, Loader=Loader)
+        except (yaml.YAMLError, RecursionError):
+            return None
+        return node
+
+
+class Place(NamedTuple):
+    """Where a path leads in a file: how much of it is there, line and column from 1, its text."""
+
+    path: Path
+    line: int = 0
+    column: int = 0
+    written: str | None = None
+
+
+def find(node: yaml.Node | None, path: Path) -> Place:
+    """The place of a path, or of as much of it as is written; the key's place, not the value's."""
+    if node is None:
+        return Place(path)
+    place = Place(())
+    for index, key in enumerate(path):
+        pair = _child(node, key)
+        if pair is None:
+            # Nothing is written below a scalar: `b-x: b-y` has no key `to`.
+            rest = () if isinstance(node, yaml.ScalarNode) else path[index:]
+            return place._replace(path=place.path + rest)
+        mark, node = pair
+        written = node.value if isinstance(node, yaml.ScalarNode) else None
+        place = Place((*place.path, key), mark.line + 1, mark.column + 1, written)
+    return place
+
+
+def _child(node: yaml.Node, key: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+    if isinstance(node, yaml.SequenceNode):
+        if isinstance(key, int) and key < len(node.value):
+            return node.value[key].start_mark, node.value[key]
+        return None
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    # The last of several equal keys is the one whose value counts.
+    for name, value in reversed(node.value):
+        if name.tag != _MERGE and is_key(name, key):
+            return name.start_mark, value
+    for name, value in node.value:
+        if name.tag == _MERGE:
+            for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                found = _child(each, key)
+                if found is not None:
+                    return found
+    return None
+
+
+def is_key(node: yaml.Node, key: object) -> bool:
+    """Whether the key written here is this one: ``3`` is found by 3 and by "3"."""
+    if not isinstance(node, yaml.ScalarNode):
+        return False
+    return node.value == str(key) or scalar(node) == key
+
+
+def scalar(node: yaml.ScalarNode) -> object:
+    """What YAML makes of a scalar."""
+    try:
+        value: object = yaml.constructor.SafeConstructor().construct_document(node)
+    except (yaml.YAMLError, ValueError, OverflowError):
+        return node.value
+    return value
+
+
+def duplicates(node: yaml.Node | None, path: Path = ()) -> Iterator[tuple[Path, Problem]]:
+    """A problem for each key below a node that stands twice in one mapping; YAML takes the last."""
+    yield from _duplicates(node, path, set())
+
+
+def _duplicates(
+    node: yaml.Node | None, path: Path, seen: set[int]
+) -> Iterator[tuple[Path, Problem]]:
+    if node is None or id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for index, each in enumerate(node.value):
+            yield from _duplicates(each, (*path, index), seen)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    first: dict[object, int] = {}
+    for name, value in node.value:
+        if not isinstance(name, yaml.ScalarNode) or name.tag == _MERGE:
+            continue
+        key, mark = scalar(name), name.start_mark
+        if key in first:
+            what = f"this key stands on line {first[key]} already, and only the last would count"
+            yield (
+                path,
+                Problem(what, (*path, name.value), line=mark.line + 1, column=mark.column + 1),
+            )
+        first.setdefault(key, mark.line + 1)
+        yield from _duplicates(value, (*path, name.value), seen)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The files a configuration was read from, and which key path came from which of them.
+
+    ``sources[0]`` is config.yml. ``origins`` gives, for key paths below ``workers-config`` that
+    came from an included file, the file's index and the path in it; what is below it came along.
+    """
+
+    sources: tuple[Source, ...]
+    origins: Mapping[Path, tuple[int, Path]] = field(default_factory=dict)
+
+    def origin(self, path: Path) -> tuple[int, Path]:
+        """The file that a path came from, and the path in it."""
+        if path[:1] == ("workers-config",):
+            for length in range(len(path), 0, -1):
+                found = self.origins.get(path[1:length])
+                if found is not None:
+                    return found[0], (*found[1], *path[length:])
+        return 0, path
+
+    def locate(self, problems: Iterable[Problem]) -> list[Problem]:
+        """The problems with file, line and column; those that have a file already as they are."""
+        nodes: dict[int, yaml.Node | None] = {}
+        return [self._locate(problem, nodes) for problem in problems]
+
+    def _locate(self, problem: Problem, nodes: dict[int, yaml.Node | None]) -> Problem:
+        ours = problem.path[:1] == ("workers-config",) or problem.path[:2] == ("workers", "aliases")
+        if problem.file or not ours:
+            return problem
+        place, source = self.place(problem.path, nodes)
+        return replace(
+            problem, path=place.path, file=source.shown, line=place.line, column=place.column
+        )
+
+    def place(self, path: Path, nodes: dict[int, yaml.Node | None]) -> tuple[Place, Source]:
+        """Where a path stands. ``nodes`` keeps what was composed, for the next call."""
+        index, own = self.origin(path)
+        if index not in nodes:
+            nodes[index] = self.sources[index].compose()
+        return find(nodes[index], own), self.sources[index]

@@ -1,0 +1,199 @@
+"""The whole of ``workers-config``: its shape, and the :class:`Config` that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import voluptuous as vol
+
+from taskgraph_workers.config import clusters
+from taskgraph_workers.config.dispatch import dispatch
+from taskgraph_workers.config.entries import Entries, env_name, placed_all
+from taskgraph_workers.config.selection import placed_selection, profile_name, selection
+from taskgraph_workers.config.shapes import (
+    Fault,
+    Known,
+    Shape,
+    faults_of,
+    fits,
+    is_plain,
+    keyed,
+    level,
+    line,
+    list_of,
+    one_or_more,
+    path_of,
+    pattern,
+    section,
+    table,
+)
+from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.model import (
+    ALIAS_FIELDS,
+    KEYED_BY,
+    Change,
+    Config,
+    Keyed,
+    Layer,
+    Profile,
+    Requirement,
+    Select,
+)
+
+TOP: Path = ("workers-config",)
+
+
+def known_in(raw: Mapping[Any, Any], aliases: Any, kinds: Iterable[str] | None) -> Known:
+    """The names that a configuration speaks of, however faulty it is otherwise."""
+    profiles = _mapping(raw.get("profiles"))
+    entries = [_mapping(_mapping(each).get("workers")) for each in profiles.values()]
+    return Known(
+        tuple(key for key in _mapping(aliases) if isinstance(key, str)),
+        frozenset(name for each in entries for name in each if is_plain(name)),
+        frozenset(name for name in profiles if isinstance(name, str)),
+        None if kinds is None else frozenset(kinds),
+    )
+
+
+def shape(known: Known) -> Shape:
+    """The shape of ``workers-config``, all its files put together."""
+    entries = Entries(known)
+    profile = section(
+        {"extends": profile_name(known), "levels": _levels, "workers": entries.table()}
+    )
+    require = section(
+        {"workers": one_or_more(pattern), "env": one_or_more(env_name)}, needs=("workers", "env")
+    )
+    by = tuple(each for each in KEYED_BY if each != "profile")
+    return section(
+        {
+            "workers": table(entries.machine),
+            "profiles": table(profile, line),
+            "select": section(
+                {"default": keyed(selection(known), known, by), "parameter": _parameter}
+            ),
+            "require": _or_nothing(list_of(require)),
+            "protect": section(
+                {"workers": one_or_more(pattern), "kinds": one_or_more(_kind(known))}
+            ),
+            "clusters": clusters.clusters(),
+            "dispatch": dispatch(known),
+        }
+    )
+
+
+def build(value: Mapping[str, Any], aliases: Any, trace: Any) -> Config:
+    """The configuration out of what :func:`shape` read."""
+    workers = placed_all(value.get("workers", {}), (*TOP, "workers"))
+    select = dict(value.get("select", {}))
+    at = (*TOP, "select", "default")
+    if "default" in select:
+        select["default"] = placed_selection(select["default"], "select.default", at)
+    protect = value.get("protect", {})
+    return Config(
+        aliases=read_aliases(aliases),
+        workers=Layer("workers", workers),
+        profiles={n: _profile(n, each) for n, each in value.get("profiles", {}).items()},
+        select=Select(**select),
+        require=tuple(
+            Requirement((*TOP, "require", index), **each)
+            for index, each in enumerate(value.get("require") or ())
+        ),
+        protected_workers=protect.get("workers", ()),
+        protected_kinds=protect.get("kinds", ()),
+        clusters={
+            name: clusters.build(name, each, (*TOP, "clusters", name))
+            for name, each in value.get("clusters", {}).items()
+        },
+        dispatch=value.get("dispatch"),
+        trace=trace,
+    )
+
+
+def read_aliases(raw: Any) -> dict[str, Change]:
+    """Taskgraph's table of aliases, which Taskgraph itself has validated."""
+    return {
+        str(name): Change(
+            ("workers", "aliases", name),
+            fields={key: _alias_field(_mapping(fields).get(key, "")) for key in ALIAS_FIELDS},
+        )
+        for name, fields in _mapping(raw).items()
+    }
+
+
+def read(known: Known, raw: Mapping[Any, Any]) -> tuple[Mapping[str, Any], list[vol.Invalid]]:
+    """What the shape makes of it, and all its faults. What is faulty is left out."""
+    faults: list[vol.Invalid] = []
+    whole = shape(known)
+    while True:
+        try:
+            value: Mapping[str, Any] = whole(raw)
+            return value, faults
+        except vol.Invalid as error:
+            # What is found later comes of what was left out, as a key that is missing now.
+            faults = faults or faults_of(error)
+            raw = _without(raw, [path_of(each) for each in faults_of(error)])
+
+
+def _without(raw: Mapping[Any, Any], paths: Sequence[Path]) -> dict[Any, Any]:
+    """A mapping without the values at these paths, nor a list that holds one of them."""
+    value: dict[Any, Any] = {}
+    for key, content in raw.items() if all(paths) else ():
+        below = [path[1:] for path in paths if path[0] is key or path[0] == key]
+        if not below:
+            value[key] = content
+        elif all(below) and isinstance(content, Mapping):
+            value[key] = _without(content, below)
+    return value
+
+
+def _profile(name: str, value: Mapping[str, Any]) -> Profile:
+    path = (*TOP, "profiles", name)
+    return Profile(
+        name,
+        path,
+        Layer(f"profile {name}", placed_all(value.get("workers", {}), (*path, "workers"))),
+        value.get("extends"),
+        value.get("levels"),
+    )
+
+
+def _alias_field(raw: Any) -> Any:
+    if isinstance(raw, Mapping) and list(raw) == ["by-level"]:
+        branches = _mapping(raw["by-level"])
+        return Keyed("level", {str(key): _alias_field(each) for key, each in branches.items()})
+    return raw
+
+
+def _mapping(raw: Any) -> Mapping[Any, Any]:
+    return raw if isinstance(raw, Mapping) else {}
+
+
+def _or_nothing(inner: Shape) -> Shape:
+    return lambda raw: () if raw is None else inner(raw)
+
+
+def _levels(raw: Any) -> frozenset[str]:
+    levels = frozenset(list_of(level)(raw))
+    if not levels:
+        raise Fault("names no level, so the profile could never be used", "leave it out for all")
+    return levels
+
+
+def _kind(known: Known) -> Shape:
+    def read_kind(raw: Any) -> str:
+        value = pattern(raw)
+        if known.kinds is None or any(fits(value, kind) for kind in known.kinds):
+            return value
+        hint = did_you_mean(value, known.kinds)
+        raise Fault(f"there is no kind {value!r}", hint, lookup=True)
+
+    return read_kind
+
+
+def _parameter(raw: Any) -> str:
+    value = line(raw)
+    if not all(part and part == part.strip() for part in value.split(".")):
+        raise Fault(f"{value!r} is no dotted path", "for example training_config.worker-classes")
+    return value

@@ -1,0 +1,159 @@
+"""The shape of a choice: in ``select.default``, in a parameter, in the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import voluptuous as vol
+
+from taskgraph_workers import match
+from taskgraph_workers.config.document import too_deep
+from taskgraph_workers.config.entries import Entries, placed_all
+from taskgraph_workers.config.shapes import (
+    Fault,
+    Known,
+    Shape,
+    faults_of,
+    is_plain,
+    line,
+    problem_of,
+    said,
+    section,
+    stop_at,
+    table,
+)
+from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
+from taskgraph_workers.model import Config, Keyed, Layer, Selection
+
+
+def selection(known: Known) -> Shape:
+    """A shape: a profile, ``{default: ..., <kind>: ...}``, or ``{profile: ..., workers: ...}``."""
+
+    def read(raw: Any) -> Selection:
+        if not is_whole(raw):
+            return Selection("", (), by_kind(known)(raw))
+        entries = Entries(with_names(known, raw.get("workers")))
+        value = section({"profile": by_kind(known), "workers": entries.table()})(raw)
+        layer = Layer("", value["workers"]) if "workers" in value else None
+        return Selection("", (), value.get("profile", {}), layer)
+
+    return read
+
+
+def is_whole(raw: Any) -> bool:
+    """Whether a choice is given as ``{profile: ..., workers: ...}``, not by kind."""
+    if not isinstance(raw, Mapping):
+        return False
+    return "profile" in raw or ("workers" in raw and not isinstance(raw["workers"], str))
+
+
+def by_kind(known: Known) -> Shape:
+    """A shape: a profile, or a profile by kind, as a mapping from kinds (or ``default``)."""
+
+    def profile(raw: Any) -> str:
+        if not isinstance(raw, str):
+            raise Fault(f"must be a profile, or a mapping from kinds to profiles, not {said(raw)}")
+        return str(profile_name(known)(raw))
+
+    def read(raw: Any) -> dict[str, str]:
+        if isinstance(raw, Mapping):
+            value: dict[str, str] = table(profile, kind)(raw)
+            return value
+        return {"default": profile(raw)}
+
+    def kind(raw: Any) -> str:
+        name = line(raw)
+        if name.startswith("by-"):
+            raise Fault("nothing can be keyed here", "key the whole of select.default")
+        if known.kinds is None or name == "default" or name in known.kinds:
+            return name
+        raise Fault(f"there is no kind {name!r}", did_you_mean(name, known.kinds), lookup=True)
+
+    return read
+
+
+def profile_name(known: Known) -> Shape:
+    """A shape: the name of a profile that there is."""
+
+    def read(raw: Any) -> str:
+        name = line(raw)
+        if name in known.profiles:
+            return name
+        hint = did_you_mean(name, known.profiles) or "there are no profiles"
+        raise Fault(f"there is no profile {name!r}", hint, lookup=True)
+
+    return read
+
+
+def with_names(known: Known, entries: Any) -> Known:
+    """What is known once a run's own entries are."""
+    names = entries if isinstance(entries, Mapping) else {}
+    return replace(known, names=known.names | {name for name in names if is_plain(name)})
+
+
+def placed_selection(value: Any, source: str, path: Path) -> Any:
+    """A selection, or a keyed one, that knows who it is from and where it stands."""
+    if isinstance(value, Keyed):
+        by = f"by-{value.by}"
+        choices = {
+            key: placed_selection(each, source, (*path, by, key))
+            for key, each in value.choices.items()
+        }
+        return Keyed(value.by, choices)
+    layer = value.overrides
+    if layer is not None:
+        layer = Layer(source, placed_all(layer.entries, (*path, "workers")))
+    return replace(value, source=source, path=path, overrides=layer)
+
+
+def known_of(config: Config, kinds: Iterable[str] | None) -> Known:
+    """The names that a configuration, once read, can speak of."""
+    names = {
+        name for each in config.profiles.values() for name in each.layer.entries if is_plain(name)
+    }
+    return Known(
+        tuple(config.aliases),
+        frozenset(names),
+        frozenset(config.profiles),
+        None if kinds is None else frozenset(kinds),
+    )
+
+
+def read_selection(
+    raw: object, source: str, path: Path, config: Config, kinds: Iterable[str] | None = None
+) -> Selection:
+    """A choice given at run time, such as by a parameter; None chooses nothing.
+
+    ``source`` names who gave it. Raises :class:`ConfigError` with every fault in it.
+    """
+    if raw is None:
+        return Selection(source, path)
+    if too_deep(raw):
+        raise ConfigError(Problem("nests too deep to be a choice", file=source))
+    try:
+        value: Selection = placed_selection(selection(known_of(config, kinds))(raw), source, path)
+        stop_at(_clashes(value, config))
+    except vol.Invalid as error:
+        shown = path[1:] if path[:1] == (source,) else path
+        raise ConfigError(
+            *(replace(problem_of(each, shown, None), file=source) for each in faults_of(error))
+        ) from None
+    return value
+
+
+def _clashes(value: Selection, config: Config) -> list[vol.Invalid]:
+    """Patterns of the overrides that match one known name."""
+    layer = value.overrides
+    if layer is None:
+        return []
+    faults: dict[tuple[str, ...], vol.Invalid] = {}
+    names = {*filter(is_plain, layer.entries), *known_of(config, None).names}
+    for name in sorted({*names, *filter(is_plain, config.aliases)}):
+        found = match.find(layer.entries, name)
+        if len(found) > 1:
+            clash = Fault(str(match.Ambiguous(name, found)), "write the name itself as a key")
+            clash.prepend(["workers", found[-1]])
+            faults.setdefault(found, clash)
+    return list(faults.values())

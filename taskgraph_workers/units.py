@@ -1,0 +1,96 @@
+"""Sizes and durations: the one place where text becomes MiB or seconds.
+
+Every function that rounds says in its name which way.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+#: Bytes in each unit of size. The short ones are binary, as Slurm's, LSF's and PBS's are.
+SIZE_UNITS = {
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)},
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGT", 1)},
+    **{prefix: 1024**power for power, prefix in enumerate("KMGT", 1)},
+}
+_MIB = 1024**2
+_BYTES = {unit.lower(): factor for unit, factor in SIZE_UNITS.items()}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE | re.ASCII)
+
+_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_LETTERS = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+(?::\d+){1,3})", re.ASCII)
+
+#: No real size, duration or count has more digits than this.
+_MOST_DIGITS = 15
+
+
+def mib_floor(text: str) -> int:
+    """A size in whole MiB, rounded down: what a machine has.
+
+    Raises ValueError, with a sentence, for what is no size.
+
+    >>> mib_floor("16GiB"), mib_floor("1.5 TiB"), mib_floor("16GB")
+    (16384, 1572864, 15258)
+    """
+    return int(_bytes(text) // _MIB)
+
+
+def mib_ceil(text: str) -> int:
+    """A size in whole MiB, rounded up: what a task or a worker needs.
+
+    >>> mib_ceil("16GB")
+    15259
+    """
+    return int(-(-_bytes(text) // _MIB))
+
+
+def _bytes(text: str) -> Fraction:
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or len(found[1]) > _MOST_DIGITS or found[2].lower() not in _BYTES:
+        raise ValueError(f"{text!r} is no size: write a number and a unit, such as 16GiB")
+    return Fraction(found[1]) * Fraction(_BYTES[found[2].lower()])
+
+
+def seconds(said: int | str) -> int:
+    """A duration in seconds: ``90m``, ``1h30m``, ``D-HH:MM:SS``, ``[[D:]H:]M:S``, plain seconds.
+
+    Clock forms are read as Merlin reads them, so ``20:00`` is 20 minutes.
+    Raises ValueError, with a sentence, for what is none, and for zero.
+
+    >>> seconds("90m"), seconds("2h"), seconds("1-00:00:00"), seconds("00:20:00"), seconds(60)
+    (5400, 7200, 86400, 1200, 60)
+    """
+    total = said if isinstance(said, int) else _seconds(said.strip().lower())
+    if total is None or len(str(abs(total))) > _MOST_DIGITS:
+        raise ValueError(
+            f"{said!r} is no duration: write 90m, 2h, 1-00:00:00, H:M:S or a number of seconds"
+        )
+    if total <= 0:
+        raise ValueError("a duration must be longer than nothing")
+    return total
+
+
+def _seconds(text: str) -> int | None:
+    if len(text) > 4 * _MOST_DIGITS:
+        return None
+    if re.fullmatch(r"\d+", text, re.ASCII):
+        return int(text)
+    letters = _LETTERS.fullmatch(text)
+    if letters and text:
+        return sum(int(n) * each for n, each in zip(letters.groups("0"), _SECONDS.values()))
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
+        return None
+    parts = [int(part) for part in clock[2].split(":")]
+    if clock[1] is not None:
+        # Slurm's D-H:M, D-H:M:S: here the first number after the days is hours.
+        hours = [*parts, 0, 0][:3]
+        return None if len(parts) > 3 else int(clock[1]) * 86400 + _weigh(hours)
+    return _weigh(parts)
+
+
+def _weigh(parts: list[int]) -> int:
+    """Seconds of ``[[d, h,] m,] s``."""
+    return sum(n * each for n, each in zip(reversed(parts), reversed(_SECONDS.values())))
