@@ -1,0 +1,74 @@
+"""The command ``taskgraph-workers``: one module for each of its subcommands.
+
+Each has ``add_parser(subparsers)`` and ``run(args, output)``, which returns the exit code, and
+imports a door only inside its functions. So the command starts at once where it does not need
+Taskgraph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import Optional, Sequence
+
+import taskgraph_workers
+from taskgraph_workers.cli.options import Parser
+from taskgraph_workers.cli.output import Output
+from taskgraph_workers.errors import WorkersError
+
+#: The subcommands, in the order of the help; each is a module here.
+COMMANDS = ("plan",)
+
+#: Exit codes: all is well; faults or differences were found; it could not run.
+FINE, DIFFERS, FAILED = 0, 1, 2
+
+# What a shell says of a command that a signal ended.
+_INTERRUPTED, _BROKEN_PIPE = 130, 141
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole parser, as the command, its completion and the documentation use it."""
+    parser = Parser(
+        prog="taskgraph-workers",
+        description="Say once where training runs: the graph, the cluster and the queue obey.",
+        epilog="Exit codes: 0 fine, 1 faults or differences, 2 could not run.",
+    )
+    version = f"%(prog)s {taskgraph_workers.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        import_module(f"taskgraph_workers.cli.{name}").add_parser(subparsers)
+    return parser
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the command; returns its exit code, and never lets a user's mistake be a traceback."""
+    try:
+        try:
+            return _run(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has enough. Python would complain at its end, when it flushes again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _run(argv: Optional[Sequence[str]]) -> int:
+    try:
+        args = make_parser().parse_args(argv)
+    except SystemExit as ended:  # --help, --version, and what can't be understood
+        return int(ended.code or 0)
+    output = Output(args.color, args.quiet, args.verbose)
+    try:
+        code: int = args.run(args, output)
+    except WorkersError as error:
+        output.problems(error.problems)
+        return FAILED
+    finally:
+        output.clear()
+    return code

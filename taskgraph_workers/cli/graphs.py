@@ -1,0 +1,65 @@
+"""The graphs that a command looks at: made through the graph door, with their log and faults."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+from taskgraph_workers.cli.output import Output
+from taskgraph_workers.errors import Problem, WorkersError
+
+if TYPE_CHECKING:
+    from taskgraph_workers.graph.generate import Graph, Wanted
+
+# What Taskgraph logs of an error that it raises, too; the command tells it.
+_TOLD_LATER = ("Error loading tasks for kind", "workers-config: ")
+
+
+def make(wanted: Wanted, name: str, output: Output, like: Optional[Graph] = None) -> Graph:
+    """A graph that is known to people by a name. Raises WorkersError, which says that name."""
+    from taskgraph_workers.graph.generate import GraphError, generate
+
+    with _logging(output, name):
+        try:
+            return generate(wanted, like)
+        except GraphError as error:
+            if error.__cause__ is not None and output.verbose:
+                output.talk_lines("".join(traceback.format_exception(None, error.__cause__, None)))
+            raise WorkersError(Problem(f"{name} can't be made: {error}")) from None
+
+
+@contextmanager
+def _logging(output: Output, name: str) -> Iterator[None]:
+    handler = _Handler(output, name)
+    level = logging.root.level
+    logging.root.addHandler(handler)
+    logging.root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logging.root.setLevel(level)
+        logging.root.removeHandler(handler)
+        output.clear()
+
+
+class _Handler(logging.Handler):
+    """Taskgraph's log with ``-v``; else our own warnings, and progress for each message."""
+
+    def __init__(self, output: Output, name: str) -> None:
+        super().__init__()
+        self.output = output
+        self.name_of_graph = name
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        ours = record.name.startswith("taskgraph_workers.")
+        if record.levelno >= logging.ERROR and text.startswith(_TOLD_LATER):
+            return
+        if ours and record.levelno == logging.WARNING:
+            self.output.warn(text)
+        elif self.output.verbose:
+            self.output.talk_lines(f"{record.levelname.lower()}: {text}")
+        else:
+            self.output.progress(f"Making {self.name_of_graph}: {text}")

@@ -1,0 +1,199 @@
+"""How a comparison of two graphs is shown: as text for people, as JSON for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
+
+from taskgraph_workers.cli.layout import Cell, Line, Part, Styled
+from taskgraph_workers.cli.output import Output
+from taskgraph_workers.detect import Detect, render
+from taskgraph_workers.errors import Path, dotted
+
+if TYPE_CHECKING:
+    from taskgraph_workers.graph.compare import Comparison, Move, Where
+
+#: The profile of each kind, None for none.
+Profiles = Mapping[str, Optional[str]]
+
+#: How many labels a group shows, where not all are asked for.
+FEW = 2
+
+
+# --- JSON -----------------------------------------------------------------------------------
+
+
+def as_json(found: Comparison, before: Profiles, after: Profiles) -> dict[str, Any]:
+    """The plan as other programs read it."""
+    return {
+        "from": _chosen(before),
+        "to": _chosen(after),
+        "moves": [_move_json(move) for move in found.moves],
+        "added": list(found.added),
+        "removed": list(found.removed),
+        "unchanged": found.unchanged,
+        "new_pools": list(found.new_pools),
+        "scopes": list(found.scopes),
+        "new_scopes": list(found.new_scopes),
+    }
+
+
+def _chosen(profiles: Profiles) -> Union[None, str, dict[str, Optional[str]]]:
+    """The profile of all kinds; where they differ, the profile by kind."""
+    names = set(profiles.values())
+    return next(iter(names), None) if len(names) < 2 else dict(sorted(profiles.items()))
+
+
+def _move_json(move: Move) -> dict[str, Any]:
+    return {
+        "label": move.label,
+        "kind": move.kind,
+        "from": _where_json(move.before),
+        "to": _where_json(move.after),
+        "env": {name: [_value(each) for each in pair] for name, pair in move.env.items()},
+        "other": {key_of(path): list(pair) for path, pair in move.other.items()},
+    }
+
+
+def _where_json(where: Where) -> dict[str, Any]:
+    return {"pool": where.pool, "implementation": where.implementation}
+
+
+def _value(value: Any) -> Any:
+    return render(value) if isinstance(value, Detect) else value
+
+
+def key_of(path: Path) -> str:
+    """A path in a task's JSON, as in a task definition: ``payload.maxRunTime``.
+
+    >>> key_of(("task", "payload", "maxRunTime")), key_of(("dependencies", "image"))
+    ('payload.maxRunTime', 'dependencies.image')
+    """
+    return dotted(path[1:] if path[0] == "task" and len(path) > 1 else path)
+
+
+# --- text -----------------------------------------------------------------------------------
+
+
+def show(found: Comparison, before: Profiles, after: Profiles, output: Output) -> None:
+    """The plan as people read it."""
+    _head(found, before, after, output)
+    moves = sorted(found.moves, key=_group)
+    for (was, now), of_pools in groupby(moves, key=lambda move: (move.before, move.after)):
+        output.line()
+        output.line(*_pools(was, now))
+        rows = [_row(list(alike), output.verbose) for _, alike in groupby(of_pools, key=_group)]
+        output.table(rows, indent=2)
+    for title, labels in (("Only after", found.added), ("Only before", found.removed)):
+        _list(f"{title}: {_tasks(len(labels))}", labels, output)
+    _list("New pools", found.new_pools, output)
+    _list("New scopes, for the decision task", found.new_scopes, output)
+
+
+def _head(found: Comparison, before: Profiles, after: Profiles, output: Output) -> None:
+    moving = sum(move.elsewhere for move in found.moves)
+    rest = len(found.moves) - moving
+    counts = [f"{_tasks(moving)} move{'s' if moving == 1 else ''}"]
+    counts += [f"{rest} change in place"] if rest else []
+    counts.append(f"{found.unchanged} stay{'s' if found.unchanged == 1 else ''} as they are")
+    names = Styled(f"{_name(before)} → {_name(after)}", "bold")
+    output.line(names, ": " + ", ".join(counts))
+
+
+def _name(profiles: Profiles) -> str:
+    """The profile of most kinds, and the kinds with another."""
+    most = Counter(profiles.values()).most_common(1)
+    first = most[0][0] if most else None
+    others = [f"{k}: {p or 'none'}" for k, p in sorted(profiles.items()) if p != first]
+    return (first or "no profile") + (f" ({', '.join(others)})" if others else "")
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task{'' if count == 1 else 's'}"
+
+
+def _group(move: Move) -> tuple[Any, ...]:
+    """Tasks with the same are shown together."""
+    where = [(each.pool, each.implementation or "") for each in (move.before, move.after)]
+    return (*where, move.kind, str(sorted(move.env.items())), str(sorted(move.other.items())))
+
+
+def _pools(was: Where, now: Where) -> list[Part]:
+    if was.pool == now.pool and was.implementation == now.implementation:
+        return [Styled(was.pool, "cyan"), " (the same pool)"]
+    kinds = ["", ""]
+    if was.implementation != now.implementation:
+        kinds = [f" ({each.implementation or 'no implementation'})" for each in (was, now)]
+    return [
+        Styled(was.pool, "cyan"),
+        kinds[0],
+        " → ",
+        Styled(now.pool, "cyan"),
+        kinds[1],
+    ]
+
+
+def _row(moves: Sequence[Move], verbose: bool) -> list[Cell]:
+    """A group of moves: its kind, its tasks, and what changes for them."""
+    first = moves[0]
+    labels = [move.label for move in moves]
+    shown = labels if verbose or len(labels) <= FEW + 1 else labels[:FEW]
+    more = len(labels) - len(shown)
+    lines: list[Line] = [*shown, *([Styled(f"and {more} more", "dim")] if more else [])]
+    return [Styled(first.kind, "bold"), str(len(moves)), lines, list(_changes(first))]
+
+
+def _changes(move: Move) -> Iterator[Line]:
+    for name, (before, after) in move.env.items():
+        yield [Styled(name, "bold"), ": ", *_arrow(_env_text(before), _env_text(after))]
+    rest = []
+    for path, (before, after) in move.other.items():
+        key = key_of(path)
+        if key == "payload.maxRunTime":
+            yield ["maxRunTime: ", *_arrow(_duration(before), _duration(after))]
+        else:
+            rest.append(key)
+    if rest:
+        yield [Styled("also " + ", ".join(rest), "dim")]
+
+
+def _arrow(before: str, after: str) -> list[Part]:
+    return [before, " → ", Styled(after, "green")]
+
+
+def _env_text(value: Any) -> str:
+    """A value of env as people say it."""
+    if value is None:
+        return "not set"
+    if isinstance(value, Detect):
+        inherited = value.what == "inherited"
+        return "inherited from the worker" if inherited else "detected on the machine"
+    if isinstance(value, Mapping):
+        return " ".join(map(str, value.values()))
+    return str(value) if value != "" else "''"
+
+
+def _duration(value: Any) -> str:
+    """Seconds in the largest unit that leaves no rest.
+
+    >>> _duration(1728000), _duration(5400), _duration(None)
+    ('20 days', '90 min', 'not set')
+    """
+    if value is None:
+        return "not set"
+    if isinstance(value, int) and value > 0:
+        for length, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+            if value % length == 0:
+                return f"{value // length} {unit if value != 86400 else 'day'}"
+        return f"{value} s"
+    return str(value)
+
+
+def _list(title: str, items: Iterable[str], output: Output) -> None:
+    items = list(items)
+    if items:
+        output.line()
+        output.line(Styled(title, "bold"))
+        for item in items:
+            output.line("  " + item)

@@ -1,0 +1,230 @@
+"""What differs between two graphs, task by task: what moves, what it is told, what it takes.
+
+Pure: in go two mappings from label to task, as ``Task.to_json()`` gives it, out comes one frozen
+value. Nothing here knows which graph was made how, and nothing imports Taskgraph.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Iterator, Mapping, Optional, Union
+
+from taskgraph_workers.detect import Detect
+from taskgraph_workers.errors import Path
+from taskgraph_workers.implementations import MARK, SHELL, Unwrappable, put_before
+
+#: A task as ``taskgraph.task.Task.to_json()`` gives it.
+TaskJson = Mapping[str, Any]
+
+#: A value of a task's env: text, a reference of Taskgraph's, what its prelude finds, or nothing.
+EnvValue = Union[None, str, Mapping[str, str], Detect]
+
+# Told by `Where` and `Move.env`.
+_ELSEWHERE = {
+    ("task", "provisionerId"),
+    ("task", "workerType"),
+    ("task", "taskQueueId"),
+    ("task", "tags", "worker-implementation"),
+}
+_ENV = ("task", "payload", "env")
+_COMMAND = ("task", "payload", "command")
+
+# The calls at the end of a prelude, as `detect.prelude` writes them.
+_CALL = re.compile(
+    r"^tw_(?:"
+    r'put (?P<gpus>\w+) "\$tw_(?P<what>ids|n)" "\$tw_what" "\$tw_n" (?P<gpus_least>\d+) GPUs'
+    r"|memory (?P<memory>\w+) (?P<part>\d+) (?P<whole>\d+) (?P<of>\w+) (?P<memory_least>\d+)"
+    r'|inherited (?P<inherited>\w+) "\$\{\w+-\}"'
+    r")$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, order=True)
+class Where:
+    """Where a task runs: ``provisioner/worker-type``, and the implementation if its tags tell."""
+
+    pool: str
+    implementation: Optional[str]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A task that both graphs have, and whose definition differs.
+
+    ``env`` and ``other`` hold (before, after), None for what is not there. ``other`` goes by key
+    path in the task's JSON, and has what ``before``, ``after`` and ``env`` do not tell.
+    """
+
+    label: str
+    kind: str
+    before: Where
+    after: Where
+    env: Mapping[str, tuple[EnvValue, EnvValue]] = field(default_factory=dict)
+    other: Mapping[Path, tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it runs in another pool, or under another implementation."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two graphs, compared. Everything is sorted; labels are those of tasks.
+
+    ``scopes`` are what creating the tasks of ``moves`` and ``added`` takes, as they are after;
+    ``new_scopes`` those of them that creating the graph before took for no task.
+    """
+
+    moves: tuple[Move, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unchanged: int = 0
+    new_pools: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    new_scopes: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything at all is different."""
+        return bool(self.moves or self.added or self.removed)
+
+
+def compare(
+    before: Mapping[str, TaskJson], after: Mapping[str, TaskJson], scheduler_id: str = "-"
+) -> Comparison:
+    """What becomes of each task; every one whose definition differs in any way is in ``moves``.
+
+    ``scheduler_id`` is what Taskgraph gives tasks when it creates them (taskgraph.create).
+    """
+    both = sorted(before.keys() & after.keys())
+    moves = tuple(_move(label, before[label], after[label]) for label in both)
+    moves = tuple(move for move in moves if move is not None)
+    added = tuple(sorted(after.keys() - before.keys()))
+    touched = [*(move.label for move in moves), *added]
+    scopes = {scope for label in touched for scope in scopes_for(after[label], scheduler_id)}
+    held = {scope for task in before.values() for scope in scopes_for(task, scheduler_id)}
+    pools = {where(task).pool for task in after.values()}
+    return Comparison(
+        moves=moves,
+        added=added,
+        removed=tuple(sorted(before.keys() - after.keys())),
+        unchanged=len(both) - len(moves),
+        new_pools=tuple(sorted(pools - {where(task).pool for task in before.values()})),
+        scopes=tuple(sorted(scopes)),
+        new_scopes=tuple(sorted(scopes - held)),
+    )
+
+
+def where(task: TaskJson) -> Where:
+    """Where a task runs."""
+    definition = task["task"]
+    pool = definition.get("taskQueueId")
+    if pool is None:
+        pool = f"{definition.get('provisionerId', '')}/{definition.get('workerType', '')}"
+    return Where(pool, (definition.get("tags") or {}).get("worker-implementation"))
+
+
+def scopes_for(task: TaskJson, scheduler_id: str = "-") -> Iterator[str]:
+    """What Taskcluster's Queue wants of whoever creates this task (createTask, Taskcluster 106).
+
+    A scope for a higher priority is as good. The defaults are the Queue's.
+    """
+    definition = task["task"]
+    yield f"queue:create-task:{definition.get('priority') or 'lowest'}:{where(task).pool}"
+    yield f"queue:create-task:project:{definition.get('projectId') or 'none'}"
+    yield f"queue:scheduler-id:{definition.get('schedulerId') or scheduler_id}"
+    for route in definition.get("routes") or ():
+        yield f"queue:route:{_text(route)}"
+    for scope in definition.get("scopes") or ():
+        yield _text(scope)
+
+
+def _text(value: Any) -> str:
+    """A text, or the one inside a reference (``{"task-reference": ...}``)."""
+    if isinstance(value, Mapping):
+        return " ".join(map(str, value.values()))
+    return str(value)
+
+
+def _move(label: str, before: TaskJson, after: TaskJson) -> Optional[Move]:
+    if before == after:
+        return None
+    envs = env_of(before), env_of(after)
+    names = [*envs[0], *(name for name in envs[1] if name not in envs[0])]
+    env = {name: (envs[0].get(name), envs[1].get(name)) for name in sorted(names)}
+    bare = bare_command(before) == bare_command(after)
+    return Move(
+        label,
+        str(after.get("kind", "")),
+        where(before),
+        where(after),
+        {name: pair for name, pair in env.items() if pair[0] != pair[1]},
+        {
+            path: pair
+            for path, pair in _differences(before, after, ())
+            if not (bare and path == _COMMAND)
+        },
+    )
+
+
+def _differences(before: Any, after: Any, path: Path) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    """Each key path where two values differ, and is not told elsewhere; a list is one value."""
+    if before == after or path in _ELSEWHERE:
+        return
+    if path == _ENV and _is_env(before) and _is_env(after):
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted(before.keys() | after.keys(), key=str):
+            yield from _differences(before.get(key), after.get(key), (*path, key))
+    else:
+        yield path, (before, after)
+
+
+def _is_env(value: Any) -> bool:
+    return value is None or isinstance(value, Mapping)
+
+
+def env_of(task: TaskJson) -> dict[str, EnvValue]:
+    """A task's env, with what its prelude finds on the machine."""
+    payload = task["task"].get("payload") or {}
+    env = payload.get("env")
+    found: dict[str, EnvValue] = dict(env) if isinstance(env, Mapping) else {}
+    found.update(_detected(payload.get("command")))
+    return found
+
+
+def _detected(command: Any) -> Iterator[tuple[str, Detect]]:
+    """What the preludes in a command export."""
+    words = command if isinstance(command, (list, tuple)) else ()
+    for at, word in enumerate(words):
+        if isinstance(word, (list, tuple)):
+            yield from _detected(word)
+        elif word == MARK and at >= len(SHELL) and tuple(words[at - 3 : at - 1]) == SHELL:
+            yield from map(_call, _CALL.finditer(str(words[at - 1])))
+
+
+def _call(found: re.Match[str]) -> tuple[str, Detect]:
+    """The value behind one call of a prelude: ``detect.prelude`` backwards."""
+    if found["inherited"]:
+        return found["inherited"], Detect("inherited")
+    least = int(found["memory_least"] or found["gpus_least"])
+    at_least = least if least > 1 else None
+    if found["memory"]:
+        share = int(found["part"]) / int(found["whole"])
+        return found["memory"], Detect("gpu-memory", share, found["of"], at_least)
+    what = "gpu-indices" if found["what"] == "ids" else "gpu-count"
+    return found["gpus"], Detect(what, at_least=at_least)
+
+
+def bare_command(task: TaskJson) -> Any:
+    """A task's command without a prelude."""
+    definition = task["task"]
+    command = (definition.get("payload") or {}).get("command")
+    tags = definition.get("tags") or {}
+    try:
+        return put_before(str(tags.get("worker-implementation")), str(tags.get("os")), command, "")
+    except Unwrappable:
+        return command
