@@ -7,7 +7,7 @@ PYTHON39 := $(shell tools/find-python 3.9)
 
 BIN = .venv/bin
 PYTEST = -m pytest --numprocesses=auto --maxprocesses=4
-SHELL_FILES = .ci/run $(wildcard tools/find-python) $(shell find taskgraph_workers -name '*.sh')
+SHELL_FILES = .ci/run tools/find-python $(shell find taskgraph_workers -name '*.sh')
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -28,7 +28,7 @@ help:
 	@echo "make bench      what placing a task costs"
 	@echo "make clean      remove all that the other targets made"
 
-# --- set-up: a stamp is older than setup.cfg exactly when its environment may be, too ---
+# --- set-up: a stamp in each environment tells when it was last brought up to setup.cfg ---
 
 # In variables, since a comma would part the arguments of `call`.
 DEMO = --editable .
