@@ -1,14 +1,97 @@
-"""What no single value shows: loops, dead ends, patterns that clash, requirements not met."""
+"""What no single value shows: loops, patterns that clash, what is never used.
+
+What comes of the whole is tried out in :mod:`.trial`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
-from taskgraph_workers.config.shapes import Known
-from taskgraph_workers.errors import Path, Problem
+from taskgraph_workers import match
+from taskgraph_workers.config.contexts import selections
+from taskgraph_workers.config.shapes import Known, fits, is_plain
+from taskgraph_workers.config.trial import ALIASES, TOP, Trial, layer_tables
+from taskgraph_workers.errors import Path, Problem, did_you_mean
 from taskgraph_workers.model import Config
 
 
 def problems(config: Config, known: Known, left_out: Sequence[Path]) -> list[Problem]:
-    """The problems of a configuration whose single values are right, or left out."""
-    return []
+    """The problems of a configuration whose single values are right.
+
+    What is not right was left out of it, at the paths ``left_out``: what may come of that is not
+    told. Every path is one of the configuration as a whole; see :class:`.locate.Trace`.
+    """
+    if any(path in (TOP, (*TOP, "profiles")) for path in left_out):
+        return []
+    found = list(_bad_aliases(config))
+    if found:
+        return found
+    names = _names(config, known)
+    found += _extends_loops(config)
+    found += _clashes(config, names)
+    found += _never_used(config, names)
+    found += Trial(config, names, left_out).problems()
+    return found
+
+
+def _names(config: Config, known: Known) -> list[str]:
+    """Every name that a task can ask for, those of aliases first."""
+    overrides = [said.overrides.entries for said in selections(config) if said.overrides]
+    more = {name for entries in overrides for name in entries if is_plain(name)}
+    aliases = [name for name in config.aliases if is_plain(name)]
+    return list(dict.fromkeys([*aliases, *sorted(known.names | more)]))
+
+
+def _bad_aliases(config: Config) -> Iterator[Problem]:
+    for key in config.aliases:
+        try:
+            match.matches(key, "")
+        except (re.error, OverflowError, RecursionError) as error:
+            what = f"{key!r} is no regular expression, which Taskgraph takes it for: {error}"
+            yield Problem(what, (*ALIASES, key))
+
+
+def _extends_loops(config: Config) -> Iterator[Problem]:
+    told: set[str] = set()
+    for name, profile in config.profiles.items():
+        way = [name]
+        while config.profiles[way[-1]].extends is not None:
+            way.append(str(config.profiles[way[-1]].extends))
+            if way[-1] in way[:-1]:
+                break
+        if len(way) > 1 and way[-1] == name and name not in told:
+            told.update(way)
+            loop = " -> ".join(way)
+            yield Problem(
+                f"profiles extend each other in a loop: {loop}", (*profile.path, "extends")
+            )
+
+
+def _clashes(config: Config, names: Collection[str]) -> Iterator[Problem]:
+    others = [(ALIASES, config.aliases), ((*TOP, "workers"), config.workers.entries)]
+    for path, entries in [*others, *layer_tables(config).values()]:
+        told = set()
+        for name in names:
+            found = match.find(entries, name)
+            if len(found) > 1 and found not in told:
+                told.add(found)
+                what = str(match.Ambiguous(name, found))
+                yield Problem(what, (*path, found[-1]), "write the name itself as a key")
+
+
+def _never_used(config: Config, names: Collection[str]) -> Iterator[Problem]:
+    patterns: list[tuple[Path, str]] = [
+        ((*TOP, "workers", key), key) for key in config.workers.entries
+    ]
+    patterns += [((*each.path, "workers"), key) for each in config.require for key in each.workers]
+    for path, key in patterns:
+        if key != "default" and not any(match.matches(key, name) for name in names):
+            what = f"no worker name is matched by {key!r}, so this is never used"
+            yield Problem(what, path, did_you_mean(key, names), "warning")
+    if config.dispatch is not None:
+        for image in config.dispatch.commands:
+            if not any(fits(pattern, image) for pattern in config.dispatch.images):
+                what = "this image is not allowed by dispatch.images, so its command is never run"
+                at = (*config.dispatch.path, "local", "commands", image)
+                yield Problem(what, at, severity="warning")

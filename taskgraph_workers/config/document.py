@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from taskgraph_workers.config.locate import Loader, Source, Trace, duplicates, find
+from taskgraph_workers.config.locate import Loader, Source, Trace, find, oddities
 from taskgraph_workers.errors import Path, Problem
 
 #: Where what several files say is put together rather than replaced.
@@ -17,6 +17,9 @@ _JOINED = {("require",), ("protect", "workers"), ("protect", "kinds")}
 
 #: Mappings that are one value, although they are mappings.
 _WHOLE = {("select", "default")}
+
+#: What is said of a value that goes deeper.
+TOO_DEEP = "goes deeper than any configuration does, or contains itself"
 
 #: Deeper than any configuration goes. YAML can build values that contain themselves.
 _DEEPEST = 60
@@ -147,7 +150,7 @@ class _Reader:
         except Unreadable as error:
             self._add(error.problem)
             return None, ()
-        for _, problem in duplicates(source.compose()):
+        for problem in oddities(source.compose()):
             self.document.problems.append(problem.at(source.shown, problem.line, problem.column))
         prefix: Path = ("workers-config",) if raw.keys() == {"workers-config"} else ()
         raw = raw["workers-config"] if prefix else raw
@@ -186,7 +189,7 @@ def parse(source: Source) -> dict[Any, Any]:
         raw = yaml.load(source.content or b"", Loader=Loader)
         if raw is None or (isinstance(raw, dict) and not too_deep(raw)):
             return raw or {}
-        what = "the file must hold a mapping" if not isinstance(raw, dict) else _TOO_DEEP
+        what = "the file must hold a mapping" if not isinstance(raw, dict) else TOO_DEEP
     except yaml.MarkedYAMLError as error:
         what = f"not readable as YAML: {error.problem or error.context}"
         mark = error.problem_mark or error.context_mark
@@ -195,9 +198,6 @@ def parse(source: Source) -> dict[Any, Any]:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         what = f"not readable as YAML: {reason}"
     raise Unreadable(Problem(what).at(source.shown, line, column))
-
-
-_TOO_DEEP = "goes deeper than any configuration does, or contains itself"
 
 
 def too_deep(value: object, left: int = _DEEPEST) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Optional, TypeVar, Union
 
@@ -19,14 +19,15 @@ from taskgraph_workers.config.document import (
     parse,
     too_deep,
 )
-from taskgraph_workers.config.locate import Source, Trace, duplicates
+from taskgraph_workers.config.locate import Source, Trace, oddities
 from taskgraph_workers.config.schema import TOP, build, known_in, read, read_aliases
-from taskgraph_workers.config.shapes import Fault, path_of, problem_of
+from taskgraph_workers.config.shapes import Fault, path_of, problem_of, said
+from taskgraph_workers.config.trial import translated
 from taskgraph_workers.errors import ConfigError, Problem, WorkersError, did_you_mean
 from taskgraph_workers.model import Config
 
 Root = Union[str, "os.PathLike[str]"]
-E = TypeVar("E", Problem, WorkersError)
+E = TypeVar("E", bound=Union[Problem, WorkersError])
 
 #: As many configurations are kept as one process may see: several checkouts, base and head.
 _MOST_KEPT = 16
@@ -106,10 +107,12 @@ def load_file(path: Root) -> Config:
 
 def located(raised: E, config: Config) -> E:
     """A problem, or an error with problems, that says file, line and column where it can."""
-    if isinstance(raised, WorkersError):
-        problems = config.trace.locate(raised.problems) if config.trace else raised.problems
-        return type(raised)(*problems)
-    return config.trace.locate([raised])[0] if config.trace else raised
+    if not isinstance(raised, Problem):
+        return type(raised)(*(located(problem, config) for problem in raised.problems))
+    if config.trace is None:
+        return raised
+    found: list[E] = config.trace.locate([translated(raised, config)])
+    return found[0]
 
 
 def _content(data: Mapping[str, Any]) -> bytes:
@@ -133,40 +136,37 @@ Found = tuple[Optional[Config], list[Problem], dict[str, Optional[bytes]]]
 def _check(
     data: Mapping[str, Any], folder: str | None, kinds: Iterable[str] | None, file: str
 ) -> Found:
+    """The configuration if there is no error, all problems, and the files that were read."""
+    raw, aliases = data.get("workers-config"), _aliases(data)
     source, folders = _top(folder, file)
-    trace = Trace((source,))
-    raw = data.get("workers-config")
+    files = {} if folder is None else {source.file: source.content}
     if raw is None or raw == {}:
-        return Config(aliases=read_aliases(_aliases(data)), trace=trace), [], {}
+        return Config(aliases=read_aliases(aliases), trace=Trace((source,))), [], files
     if not isinstance(raw, Mapping) or too_deep(raw):
-        what = "nests too deep" if isinstance(raw, Mapping) else "must be a mapping"
-        return None, trace.locate([Problem(what, TOP)]), {}
+        what = (
+            "nests too deep" if isinstance(raw, Mapping) else f"must be a mapping, not {said(raw)}"
+        )
+        return None, Trace((source,)).locate([Problem(what, TOP)]), files
+    source = _if_it_says(source, raw)
     whole = document(raw, source, folders)
-    if folder is not None:
-        whole.read[source.file] = source.content
-    problems = _in_text(source, data) + whole.problems
-    config, found = _read(whole, data, kinds)
-    problems += found
-    problems.sort(key=lambda each: _order(each, whole.trace))
-    problems = list(dict.fromkeys(problems))
+    config, problems = _read(whole, aliases, kinds)
+    problems = _in_order([*_odd(source), *whole.problems, *problems], whole.trace)
     errors = any(problem.severity == "error" for problem in problems)
-    return None if errors else config, problems, whole.read
+    return None if errors else config, problems, {**whole.read, **files}
 
 
 def _read(
-    whole: Document, data: Mapping[str, Any], kinds: Iterable[str] | None
+    whole: Document, aliases: Any, kinds: Iterable[str] | None
 ) -> tuple[Config, list[Problem]]:
-    known = known_in(whole.value, _aliases(data), kinds)
+    known = known_in(whole.value, aliases, kinds)
     value, faults = read(known, whole.value)
+    left_out = [(*TOP, *path_of(fault)) for fault in faults]
+    config = build(value, aliases, whole.trace)
     if whole.incomplete:
-        faults = [each for each in faults if not (isinstance(each, Fault) and each.lookup)]
-    config = build(value, _aliases(data), whole.trace)
-    problems = _problems(faults, whole.trace)
-    if not whole.incomplete:
-        problems += whole.trace.locate(
-            checks.problems(config, known, [(*TOP, *path_of(each)) for each in faults])
-        )
-    return config, problems
+        faults = [fault for fault in faults if not (isinstance(fault, Fault) and fault.lookup)]
+        return config, _problems(faults, whole.trace)
+    problems = whole.trace.locate(checks.problems(config, known, left_out))
+    return config, [*_problems(faults, whole.trace), *problems]
 
 
 def _problems(faults: Iterable[vol.Invalid], trace: Trace) -> list[Problem]:
@@ -188,18 +188,31 @@ def _top(folder: str | None, file: str) -> tuple[Source, tuple[str, ...]]:
     return Source(name, content_of(name)), tuple(dict.fromkeys((folder, real)))
 
 
-def _in_text(source: Source, data: Mapping[str, Any]) -> list[Problem]:
-    """Duplicate keys, which the parsed mapping can't show."""
-    node = source.compose()
-    found = []
-    for _path, problem in duplicates(node):
-        at = problem.path
-        if at[:1] == TOP or at[:2] == ("workers", "aliases") or at == ("workers",):
-            found.append(problem.at(source.shown, problem.line, problem.column))
-    return found
+def _if_it_says(source: Source, raw: Mapping[Any, Any]) -> Source:
+    """The source, without its text if that says something else than what is to be read."""
+    try:
+        same = source.content is not None and parse(source).get("workers-config") == raw
+    except Unreadable:
+        same = False
+    return source if same else replace(source, content=None)
 
 
-def _order(problem: Problem, trace: Trace) -> tuple[int, int, int]:
+def _odd(source: Source) -> Iterator[Problem]:
+    """What is odd about the text of config.yml, as far as it concerns placement."""
+    for problem in oddities(source.compose()):
+        path = problem.path
+        if path[:1] == TOP or path[:2] == ("workers", "aliases") or path == ("workers",):
+            yield problem.at(source.shown, problem.line, problem.column)
+
+
+def _in_order(problems: Iterable[Problem], trace: Trace) -> list[Problem]:
+    """The problems as the files and lines go, each once; no warning of what is an error too."""
     files = [source.shown for source in trace.sources]
-    index = files.index(problem.file) if problem.file in files else len(files)
-    return index, problem.line, problem.column
+
+    def place(problem: Problem) -> tuple[int, int, int]:
+        index = files.index(problem.file) if problem.file in files else len(files)
+        return index, problem.line, problem.column
+
+    found = sorted(dict.fromkeys(problems), key=place)
+    errors = {place(each) for each in found if each.severity == "error" and each.line}
+    return [each for each in found if each.severity == "error" or place(each) not in errors]

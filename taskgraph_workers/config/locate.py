@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -107,35 +108,47 @@ def scalar(node: yaml.ScalarNode) -> object:
     return value
 
 
-def duplicates(node: yaml.Node | None, path: Path = ()) -> Iterator[tuple[Path, Problem]]:
-    """A problem for each key below a node that stands twice in one mapping; YAML takes the last."""
-    yield from _duplicates(node, path, set())
+def oddities(node: yaml.Node | None) -> Iterator[Problem]:
+    """What is odd about a text and can't be seen in its value; line and column are filled in.
+
+    A key that stands twice in one mapping (YAML takes the last), and numbers that YAML 1.1 reads
+    otherwise than people do: 1:30 to the base 60, 010 to the base 8.
+    """
+    if node is not None:
+        yield from _oddities(node, (), set())
 
 
-def _duplicates(
-    node: yaml.Node | None, path: Path, seen: set[int]
-) -> Iterator[tuple[Path, Problem]]:
-    if node is None or id(node) in seen:
+def _oddities(node: yaml.Node, path: Path, seen: set[int]) -> Iterator[Problem]:
+    if id(node) in seen:
         return
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for index, each in enumerate(node.value):
-            yield from _duplicates(each, (*path, index), seen)
-    if not isinstance(node, yaml.MappingNode):
+            yield from _misread(each, each.start_mark, (*path, index))
+            yield from _oddities(each, (*path, index), seen)
+    elif isinstance(node, yaml.MappingNode):
+        first: dict[object, int] = {}
+        for name, value in node.value:
+            if not isinstance(name, yaml.ScalarNode) or name.tag == _MERGE:
+                continue
+            key, mark, at = scalar(name), name.start_mark, (*path, name.value)
+            if key in first:
+                what = f"this key stands on line {first[key]} already; YAML takes the last only"
+                yield Problem(what, at, line=mark.line + 1, column=mark.column + 1)
+            first.setdefault(key, mark.line + 1)
+            yield from _misread(value, mark, at)
+            yield from _oddities(value, at, seen)
+
+
+def _misread(node: yaml.Node, mark: yaml.Mark, path: Path) -> Iterator[Problem]:
+    if not isinstance(node, yaml.ScalarNode) or node.tag != "tag:yaml.org,2002:int":
         return
-    first: dict[object, int] = {}
-    for name, value in node.value:
-        if not isinstance(name, yaml.ScalarNode) or name.tag == _MERGE:
-            continue
-        key, mark = scalar(name), name.start_mark
-        if key in first:
-            what = f"this key stands on line {first[key]} already, and only the last would count"
-            yield (
-                path,
-                Problem(what, (*path, name.value), line=mark.line + 1, column=mark.column + 1),
-            )
-        first.setdefault(key, mark.line + 1)
-        yield from _duplicates(value, (*path, name.value), seen)
+    written = node.value
+    if ":" in written or re.match("[-+]?0.", written):
+        what = f"YAML reads {written} as the number {scalar(node)}"
+        hint = f'put it in quotes if that is not meant: "{written}"'
+        at = (mark.line + 1, mark.column + 1)
+        yield Problem(what, path, hint, "warning", line=at[0], column=at[1])
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def read_aliases(raw: Any) -> dict[str, Change]:
     return {
         str(name): Change(
             ("workers", "aliases", name),
-            fields={key: _alias_field(_mapping(fields).get(key, "")) for key in ALIAS_FIELDS},
+            fields={key: _alias_field(_mapping(fields).get(key)) for key in ALIAS_FIELDS},
         )
         for name, fields in _mapping(raw).items()
     }
@@ -160,10 +160,11 @@ def _profile(name: str, value: Mapping[str, Any]) -> Profile:
 
 
 def _alias_field(raw: Any) -> Any:
+    """A field of an alias, which Taskgraph allows to be keyed by level; None if it is neither."""
     if isinstance(raw, Mapping) and list(raw) == ["by-level"]:
         branches = _mapping(raw["by-level"])
         return Keyed("level", {str(key): _alias_field(each) for key, each in branches.items()})
-    return raw
+    return raw if isinstance(raw, str) else None
 
 
 def _mapping(raw: Any) -> Mapping[Any, Any]:

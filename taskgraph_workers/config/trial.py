@@ -1,0 +1,204 @@
+"""Each profile tried on each name: dead ends, loops, values without a branch, requirements.
+
+The rules themselves (:mod:`taskgraph_workers.resolve`) are run, in each context that the keyed
+values of the configuration tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from taskgraph_workers import match
+from taskgraph_workers.config.contexts import contexts, selections
+from taskgraph_workers.config.shapes import fits
+from taskgraph_workers.errors import Path, PlacementError, Problem, listed
+from taskgraph_workers.model import Choice, Config, Context, Placement
+from taskgraph_workers.resolve import (
+    changes_for,
+    layers_of,
+    level_problem,
+    lineage,
+    pick,
+    resolve,
+)
+
+TOP: Path = ("workers-config",)
+ALIASES: Path = ("workers", "aliases")
+
+
+def translated(problem: Problem, config: Config) -> Problem:
+    """A problem of a placement, with the path of a table instead of the name of its layer."""
+    for table, (path, _) in layer_tables(config).items():
+        if problem.path[:1] == (table,):
+            return replace(problem, path=(*path, *problem.path[1:]))
+    return problem
+
+
+def layer_tables(config: Config) -> dict[str, tuple[Path, Mapping[str, Any]]]:
+    """Every table of entries that may move a name, by the name of its layer."""
+    tables: dict[str, tuple[Path, Mapping[str, Any]]] = {
+        each.layer.source: ((*each.path, "workers"), each.layer.entries)
+        for each in config.profiles.values()
+    }
+    for said in selections(config):
+        if said.overrides is not None:
+            tables[said.source] = ((*said.path, "workers"), said.overrides.entries)
+    return tables
+
+
+class Trial:
+    """Every profile tried on every name, and what came of it."""
+
+    def __init__(self, config: Config, names: Sequence[str], left_out: Sequence[Path]) -> None:
+        self.config = config
+        self.names = names
+        self.left_out = left_out
+        self.found: dict[object, Problem] = {}
+        self.unplaced: dict[str, list[str]] = {}
+        self.unset: dict[tuple[Path, str, str | None], list[str]] = {}
+        self.told: set[tuple[object, ...]] = set()
+
+    def problems(self) -> list[Problem]:
+        """The problems, each told once."""
+        for choice in self._choices():
+            for context in contexts(self.config):
+                if level_problem(self.config, choice, context.level) is None:
+                    for name in self.names:
+                        self._try(name, choice, replace(context, profile=choice.profile))
+        return [*self.found.values(), *self._partial(), *self._requirements()]
+
+    def _choices(self) -> Iterator[Choice]:
+        """What a run may choose: each profile that can be used, and what select.default says."""
+        said = selections(self.config)
+        sure = [name for name in self.config.profiles if self._is_sure(name)]
+        # Parents first: what is wrong in one is told of it, and not of those that extend it.
+        for name in sorted(sure, key=lambda each: len(lineage(self.config, each))):
+            yield Choice(name, "")
+        if not said or any("default" not in each.profiles for each in said):
+            yield Choice()
+        for each in said:
+            for name in dict.fromkeys(each.profiles.values()):
+                if each.overrides is not None and name in sure:
+                    yield Choice(name, each.source, (each.overrides,))
+
+    def _is_sure(self, profile: str) -> bool:
+        try:
+            ancestors = lineage(self.config, profile)
+        except PlacementError:
+            return False
+        paths = [each.path for each in ancestors]
+        return not any(
+            path[: len(each)] == each and path[len(each) : len(each) + 1] != ("workers",)
+            for path in self.left_out
+            for each in paths
+        ) and not any((*each, "workers") in self.left_out for each in paths)
+
+    def _try(self, name: str, choice: Choice, context: Context) -> None:
+        layers = layers_of(self.config, choice)
+        tables = [self.config.aliases, *(layer.entries for layer in layers)]
+        if not any(match.find(table, name) for table in tables):
+            self._unplaced(name, choice)
+            return
+        try:
+            placement = resolve(self.config, name, choice, context)
+        except PlacementError as error:
+            chain = self._chain(name, choice, context)
+            for problem in error.problems if not self._in_doubt(chain, choice) else ():
+                self._failed(problem, chain, choice, context)
+        else:
+            if not self._in_doubt(placement.chain, choice, machines=True):
+                self._placed(placement)
+
+    def _chain(self, name: str, choice: Choice, context: Context) -> list[str]:
+        """The names that lead on from a name, up to the first that comes again."""
+        names = [name]
+        layers = layers_of(self.config, choice)
+        try:
+            while names[-1] not in names[:-1]:
+                for _, change in changes_for(self.config, names[-1], layers, context):
+                    to, _ = pick(change.to, context, ())
+                    if to is not None:
+                        names.append(to)
+                        break
+                else:
+                    break
+        except PlacementError:
+            pass
+        return names
+
+    def _in_doubt(self, chain: Sequence[str], choice: Choice, machines: bool = False) -> bool:
+        """Whether something about these names was left out, here or in what they build on."""
+        tables = [(*each.path, "workers") for each in lineage(self.config, choice.profile)]
+        tables += [path for path, _ in layer_tables(self.config).values() if "select" in path]
+        tables += [(*TOP, "workers")] if machines else []
+        return any(
+            path[: len(table)] == table
+            and len(path) > len(table)
+            and any(fits(str(path[len(table)]), name) for name in chain)
+            for path in self.left_out
+            for table in tables
+        )
+
+    def _failed(
+        self, problem: Problem, chain: Sequence[str], choice: Choice, context: Context
+    ) -> None:
+        path = problem.path
+        if len(path) == 1 or path in (ALIASES, (*TOP, "workers")):
+            return  # patterns that clash, which are told already
+        if path and str(path[-1]).startswith("by-"):
+            self._no_branch(problem, context)
+        elif len(set(chain)) < len(chain):
+            loop = frozenset(chain[chain.index(chain[-1]) :])
+            self.found.setdefault(loop, problem)
+        elif not path:
+            self._nowhere(problem, chain[-1], choice, context)
+        else:
+            self.found.setdefault(path, problem)
+
+    def _no_branch(self, problem: Problem, context: Context) -> None:
+        """A value without a branch is a fault where it is sure that the context comes up."""
+        by = str(problem.path[-1])[3:]
+        problem = translated(problem, self.config)
+        if by == "profile" and context.profile is not None:
+            self.found.setdefault(problem.path, problem)
+        elif by == "level" and context.level != "2":
+            self.found.setdefault(problem.path, replace(problem, severity="warning"))
+
+    def _nowhere(self, problem: Problem, name: str, choice: Choice, context: Context) -> None:
+        """A name that is no alias, and has an entry that does not place it, or was dropped."""
+        layers = layers_of(self.config, choice)
+        for _, change in changes_for(self.config, name, layers, context):
+            self.found.setdefault(change.path, replace(problem, path=change.path))
+            return
+        self._unplaced(name, choice)
+
+    def _unplaced(self, name: str, choice: Choice) -> None:
+        if choice.profile is not None:
+            names = self.unplaced.setdefault(choice.profile, [])
+            names += [name] if name not in names else []
+
+    def _partial(self) -> Iterator[Problem]:
+        for profile, names in self.unplaced.items():
+            what = f"under this profile nothing places {listed(names)}"
+            hint = "fine for a profile that is meant for some kinds; else: extends: <a profile>"
+            yield Problem(what, self.config.profiles[profile].path, hint, "warning")
+
+    def _placed(self, placement: Placement) -> None:
+        said = {**placement.env, **placement.env_override}
+        given = {name for name, value in said.items() if value.value is not None}
+        for required in placement.require:
+            for name in required.env:
+                key = (required.path, name, placement.chain)
+                if name not in given and key not in self.told:
+                    self.told.add(key)
+                    at = (required.path, name, placement.choice.profile)
+                    self.unset.setdefault(at, []).append(placement.asked)
+
+    def _requirements(self) -> Iterator[Problem]:
+        for (path, env, profile), names in self.unset.items():
+            under = f" under profile {profile!r}" if profile else ""
+            what = f"{env} is required, and nothing here sets it on {listed(names)}{under}"
+            hint = "give it in workers-config.workers or the profile, if not every task has its own"
+            yield Problem(what, path, hint, "warning")
