@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Optional, Sequence
 
 import taskgraph_workers
 from taskgraph_workers.cli.options import Parser
@@ -43,7 +43,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code, and never lets a user's mistake be a traceback."""
     try:
         try:
@@ -58,7 +58,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return _INTERRUPTED
 
 
-def _run(argv: Optional[Sequence[str]]) -> int:
+def _run(argv: Sequence[str] | None) -> int:
     try:
         args = make_parser().parse_args(argv)
     except SystemExit as ended:  # --help, --version, and what can't be understood

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING
 
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _TOLD_LATER = ("Error loading tasks for kind", "workers-config: ")
 
 
-def make(wanted: Wanted, name: str, output: Output, like: Optional[Graph] = None) -> Graph:
+def make(wanted: Wanted, name: str, output: Output, like: Graph | None = None) -> Graph:
     """A graph that is known to people by a name. Raises WorkersError, which says that name."""
     from taskgraph_workers.graph.generate import GraphError, generate
 

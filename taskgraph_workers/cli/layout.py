@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Iterable, Iterator, Sequence, Union
+from typing import Union
 
 
 @dataclass(frozen=True)
@@ -76,18 +77,18 @@ def wrap(line: Sequence[Styled], width: int) -> Iterator[list[Styled]]:
         return
     done: list[Styled] = []
     used = 0
-    for word in _words(line):
-        if used + width_of(word.text) > width and used:
+    for part in _words(line):
+        word = part.text
+        if used + width_of(word) > width and used:
             yield done
             done, used = _hanging(width)
-            word = Styled(word.text.lstrip(), word.style)
-        while used + width_of(word.text) > width:
-            head, tail = _split(word.text, width - used)
-            yield [*done, Styled(head, word.style)]
+            word = word.lstrip()
+        while used + width_of(word) > width:
+            head, word = _split(word, width - used)
+            yield [*done, Styled(head, part.style)]
             done, used = _hanging(width)
-            word = Styled(tail, word.style)
-        done.append(word)
-        used += width_of(word.text)
+        done.append(Styled(word, part.style))
+        used += width_of(word)
     yield done
 
 

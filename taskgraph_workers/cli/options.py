@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,7 +92,7 @@ def config_file() -> argparse.ArgumentParser:
 
 
 def root_of(args: argparse.Namespace) -> str:
-    """The project's folder: the one that was named, else where Taskgraph 7 or older ones have it."""
+    """The project's folder: the one that was named, else one that Taskgraph itself looks in."""
     if args.root is not None:
         return str(args.root)
     old = os.path.join("taskcluster", "ci")
@@ -107,5 +108,5 @@ def _root(text: str) -> str:
 
 def overrides_of(args: argparse.Namespace) -> dict[str, Any]:
     """The parameters that options replace."""
-    level: Optional[str] = args.level
+    level: str | None = args.level
     return {} if level is None else {"level": level}

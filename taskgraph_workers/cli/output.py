@@ -12,16 +12,17 @@ import shutil
 import sys
 import time
 import unicodedata
-from typing import Any, Iterable, Mapping, Optional, Sequence, TextIO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
 
-from taskgraph_workers.cli.layout import GAP, Cell, Line, Part, Styled, fit, line_width, wrap
+from taskgraph_workers.cli.layout import GAP, Cell, Part, Styled, fit, line_width, wrap
 from taskgraph_workers.errors import Problem
 
 #: Styles, and their numbers in ANSI's SGR sequence.
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 #: Signs of ours, and what stands for them where the encoding lacks them.
-PLAIN = {"→": "->", "×": "x", "…": "..."}
+PLAIN = {"→": "->"}
 
 #: Progress is shown after this many seconds.
 PATIENCE_S = 1.0
@@ -62,18 +63,29 @@ class Output:
     def table(
         self, rows: Iterable[Sequence[Cell]], header: Sequence[str] = (), indent: int = 0
     ) -> None:
-        """Rows of cells in columns; what is too wide is wrapped inside its cell."""
+        """Rows of cells in columns; what is too wide is wrapped inside its cell.
+
+        A row of one cell, where others have more, is a line of its own across all columns.
+        """
         head = [[Styled(name, "dim") for name in header]] if header else []
         cells = [[_lines(cell, sys.stdout) for cell in row] for row in [*head, *rows]]
-        natural = [max(line_width(line) for cell in col for line in cell) for col in zip(*cells)]
+        count = max(map(len, cells), default=0)
+        columns = zip(*(row for row in cells if len(row) == count))
+        natural = [max(line_width(line) for cell in each for line in cell) for each in columns]
         widths = fit(natural, self.width - indent)
         for row in cells:
-            wrapped = [
-                [part for line in cell for part in wrap(line, width)]
-                for cell, width in zip(row, widths)
-            ]
-            for at in range(max(map(len, wrapped))):
-                self._print(sys.stdout, _beside(wrapped, at, widths, indent))
+            across = len(row) == 1 < count
+            self._row(row, [self.width] if across else widths, 0 if across else indent)
+
+    def _row(
+        self, row: Sequence[Sequence[Sequence[Styled]]], widths: Sequence[int], indent: int
+    ) -> None:
+        wrapped = [
+            [part for line in cell for part in wrap(line, width)]
+            for cell, width in zip(row, widths)
+        ]
+        for at in range(max(map(len, wrapped))):
+            self._print(sys.stdout, _beside(wrapped, at, widths, indent))
 
     # --- talk ---
 
@@ -182,7 +194,7 @@ def _parts(line: Sequence[Part], stream: TextIO) -> list[Styled]:
     return [Styled(_writable(part.text, stream.encoding), part.style) for part in styled]
 
 
-def _writable(text: str, encoding: Optional[str]) -> str:
+def _writable(text: str, encoding: str | None) -> str:
     """A text without what a terminal would obey, and without what the encoding lacks."""
     if text.isascii() and text.isprintable():
         return text

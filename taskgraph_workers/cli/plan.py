@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import graphs, options, planned
 from taskgraph_workers.cli.output import Output
@@ -77,12 +78,12 @@ def _graphs(args: argparse.Namespace, output: Output) -> tuple[Graph, Graph]:
         replace(_side(wanted, "--from", args.from_, files[0]), unsaid=unsaid),
         _side(wanted, "--profile", args.to, files[1]),
     )
-    before = graphs.make(sides[0], _name("from", args.from_, files[0]), output)
+    before = graphs.make(sides[0], _name("before", args.from_, files[0]), output)
     like = before if files[0] == files[1] else None
-    return before, graphs.make(sides[1], _name("to", args.to, files[1]), output, like)
+    return before, graphs.make(sides[1], _name("after", args.to, files[1]), output, like)
 
 
-def _side(wanted: Wanted, flag: str, profile: Optional[str], file: Optional[str]) -> Wanted:
+def _side(wanted: Wanted, flag: str, profile: str | None, file: str | None) -> Wanted:
     choice = None if profile is None else _choice(flag, profile)
     return replace(wanted, parameters=file, choice=choice, said_by=flag)
 
@@ -100,18 +101,14 @@ def _choice(flag: str, text: str) -> Any:
         raise WorkersError(Problem(f"{flag} is no YAML: {text}", hint=hint)) from None
 
 
-def _name(side: str, profile: Optional[str], file: Optional[str]) -> str:
+def _name(side: str, profile: str | None, file: str | None) -> str:
     """What people call one side's graph."""
     told = [f"profile {profile}"] if profile else []
     told += [f"parameters {file}"] if file else []
-    return (
-        f"the graph to come from ({', '.join(told) or 'nothing chosen'})"
-        if side == "from"
-        else (f"the graph to go to ({', '.join(told)})")
-    )
+    return f"the graph {side}" + (f" ({', '.join(told)})" if told else "")
 
 
-def _kinds(asked: Sequence[str], known: Sequence[str]) -> Optional[frozenset[str]]:
+def _kinds(asked: Sequence[str], known: Sequence[str]) -> frozenset[str] | None:
     """The kinds to look at; None for all. Raises WorkersError for one that there is not."""
     wrong = [
         Problem(f"there is no kind {kind!r}", hint=did_you_mean(kind, known))
@@ -123,11 +120,11 @@ def _kinds(asked: Sequence[str], known: Sequence[str]) -> Optional[frozenset[str
     return frozenset(asked) if asked else None
 
 
-def _only(graph: Graph, kinds: Optional[frozenset[str]]) -> Mapping[str, TaskJson]:
+def _only(graph: Graph, kinds: frozenset[str] | None) -> Mapping[str, TaskJson]:
     return {
         label: task for label, task in graph.tasks.items() if kinds is None or task["kind"] in kinds
     }
 
 
-def _profiles(graph: Graph, kinds: Optional[frozenset[str]]) -> Mapping[str, Optional[str]]:
+def _profiles(graph: Graph, kinds: frozenset[str] | None) -> Mapping[str, str | None]:
     return {k: p for k, p in graph.profiles.items() if kinds is None or k in kinds}

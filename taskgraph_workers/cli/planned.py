@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Optional
 
 from taskgraph_workers.cli.layout import Cell, Line, Part, Styled
 from taskgraph_workers.cli.output import Output
@@ -39,7 +40,7 @@ def as_json(found: Comparison, before: Profiles, after: Profiles) -> dict[str, A
     }
 
 
-def _chosen(profiles: Profiles) -> Union[None, str, dict[str, Optional[str]]]:
+def _chosen(profiles: Profiles) -> str | dict[str, str | None] | None:
     """The profile of all kinds; where they differ, the profile by kind."""
     names = set(profiles.values())
     return next(iter(names), None) if len(names) < 2 else dict(sorted(profiles.items()))
@@ -79,16 +80,18 @@ def key_of(path: Path) -> str:
 def show(found: Comparison, before: Profiles, after: Profiles, output: Output) -> None:
     """The plan as people read it."""
     _head(found, before, after, output)
+    rows: list[list[Cell]] = []
     moves = sorted(found.moves, key=_group)
-    for (was, now), of_pools in groupby(moves, key=lambda move: (move.before, move.after)):
-        output.line()
-        output.line(*_pools(was, now))
-        rows = [_row(list(alike), output.verbose) for _, alike in groupby(of_pools, key=_group)]
-        output.table(rows, indent=2)
-    for title, labels in (("Only after", found.added), ("Only before", found.removed)):
-        _list(f"{title}: {_tasks(len(labels))}", labels, output)
+    for pools, there in groupby(moves, key=lambda move: (move.before.pool, move.after.pool)):
+        rows += [[""], [[_pools(*pools)]]]
+        rows += [_row(list(alike), output.verbose) for _, alike in groupby(there, key=_group)]
+    output.table(rows, indent=2)
+    _list(f"Only after: {_tasks(len(found.added))}", found.added, output)
+    _list(f"Only before: {_tasks(len(found.removed))}", found.removed, output)
     _list("New pools", found.new_pools, output)
-    _list("New scopes, for the decision task", found.new_scopes, output)
+    _list("New scopes that the decision task needs", found.new_scopes, output)
+    if output.verbose:
+        _list("All scopes that it needs for these tasks", found.scopes, output)
 
 
 def _head(found: Comparison, before: Profiles, after: Profiles, output: Output) -> None:
@@ -113,49 +116,45 @@ def _tasks(count: int) -> str:
     return f"{count} task{'' if count == 1 else 's'}"
 
 
-def _group(move: Move) -> tuple[Any, ...]:
+def _group(move: Move) -> tuple[str, ...]:
     """Tasks with the same are shown together."""
-    where = [(each.pool, each.implementation or "") for each in (move.before, move.after)]
-    return (*where, move.kind, str(sorted(move.env.items())), str(sorted(move.other.items())))
+    alike = [move.before.implementation, move.after.implementation, move.env, move.other]
+    return (move.before.pool, move.after.pool, move.kind, repr(alike))
 
 
-def _pools(was: Where, now: Where) -> list[Part]:
-    if was.pool == now.pool and was.implementation == now.implementation:
-        return [Styled(was.pool, "cyan"), " (the same pool)"]
-    kinds = ["", ""]
-    if was.implementation != now.implementation:
-        kinds = [f" ({each.implementation or 'no implementation'})" for each in (was, now)]
-    return [
-        Styled(was.pool, "cyan"),
-        kinds[0],
-        " → ",
-        Styled(now.pool, "cyan"),
-        kinds[1],
-    ]
+def _pools(before: str, after: str) -> list[Part]:
+    if before == after:
+        return [Styled(before, "cyan"), ", the same pool"]
+    return [Styled(before, "cyan"), " → ", Styled(after, "cyan")]
 
 
 def _row(moves: Sequence[Move], verbose: bool) -> list[Cell]:
-    """A group of moves: its kind, its tasks, and what changes for them."""
-    first = moves[0]
-    labels = [move.label for move in moves]
+    """A group of moves: its kind and tasks, and what changes for them."""
+    labels = [f"  {move.label}" for move in moves]
     shown = labels if verbose or len(labels) <= FEW + 1 else labels[:FEW]
     more = len(labels) - len(shown)
-    lines: list[Line] = [*shown, *([Styled(f"and {more} more", "dim")] if more else [])]
-    return [Styled(first.kind, "bold"), str(len(moves)), lines, list(_changes(first))]
+    tasks: list[Line] = [[Styled(moves[0].kind, "bold"), f", {_tasks(len(moves))}"], *shown]
+    if more:
+        tasks.append(Styled(f"  and {more} more", "dim"))
+    return [tasks, list(_changes(moves[0], verbose))]
 
 
-def _changes(move: Move) -> Iterator[Line]:
+def _changes(move: Move, verbose: bool) -> Iterator[Line]:
+    """What is told differently, a line each; the parts of the payload without their values."""
     for name, (before, after) in move.env.items():
         yield [Styled(name, "bold"), ": ", *_arrow(_env_text(before), _env_text(after))]
+    here, there = move.before.implementation, move.after.implementation
+    if here != there:
+        yield _arrow(here or "no implementation", there or "no implementation")
     rest = []
     for path, (before, after) in move.other.items():
         key = key_of(path)
         if key == "payload.maxRunTime":
             yield ["maxRunTime: ", *_arrow(_duration(before), _duration(after))]
         else:
-            rest.append(key)
+            rest.append(key if verbose else key.replace("payload.", "", 1))
     if rest:
-        yield [Styled("also " + ", ".join(rest), "dim")]
+        yield Styled("also " + ", ".join(rest), "dim")
 
 
 def _arrow(before: str, after: str) -> list[Part]:

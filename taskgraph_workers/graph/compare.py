@@ -7,8 +7,9 @@ value. Nothing here knows which graph was made how, and nothing imports Taskgrap
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Iterator, Mapping, Optional, Union
+from typing import Any, Union
 
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Path
@@ -46,7 +47,7 @@ class Where:
     """Where a task runs: ``provisioner/worker-type``, and the implementation if its tags tell."""
 
     pool: str
-    implementation: Optional[str]
+    implementation: str | None
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,9 @@ def compare(
     ``scheduler_id`` is what Taskgraph gives tasks when it creates them (taskgraph.create).
     """
     both = sorted(before.keys() & after.keys())
-    moves = tuple(_move(label, before[label], after[label]) for label in both)
-    moves = tuple(move for move in moves if move is not None)
+    moves = tuple(
+        _move(label, before[label], after[label]) for label in both if before[label] != after[label]
+    )
     added = tuple(sorted(after.keys() - before.keys()))
     touched = [*(move.label for move in moves), *added]
     scopes = {scope for label in touched for scope in scopes_for(after[label], scheduler_id)}
@@ -149,9 +151,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _move(label: str, before: TaskJson, after: TaskJson) -> Optional[Move]:
-    if before == after:
-        return None
+def _move(label: str, before: TaskJson, after: TaskJson) -> Move:
     envs = env_of(before), env_of(after)
     names = [*envs[0], *(name for name in envs[1] if name not in envs[0])]
     env = {name: (envs[0].get(name), envs[1].get(name)) for name in sorted(names)}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Iterator, Mapping, Optional
+from typing import Any
 
 from taskgraph_workers.config import read_selection
 from taskgraph_workers.errors import ConfigError, Problem, WorkersError
@@ -28,7 +29,7 @@ _SPEAKING = ("Exception", "SchemaValidationError", "ParameterMismatch")
 
 
 class GraphError(WorkersError):
-    """A graph could not be made; the cause, if it is not the user's mistake, is its ``__cause__``."""
+    """A graph could not be made; its ``__cause__`` is why, if the message does not say it all."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Wanted:
     """
 
     root: str
-    parameters: Optional[str] = None
+    parameters: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     choice: Any = None
     unsaid: bool = False
@@ -62,11 +63,11 @@ class Graph:
     tasks: Mapping[str, TaskJson]
     kinds: tuple[str, ...]
     parameters: Mapping[str, Any]
-    profiles: Mapping[str, Optional[str]]
+    profiles: Mapping[str, str | None]
     scheduler_id: str
 
 
-def generate(wanted: Wanted, like: Optional[Graph] = None) -> Graph:
+def generate(wanted: Wanted, like: Graph | None = None) -> Graph:
     """Make a graph; with ``like``, from the very parameters of that one (its time, for instance).
 
     The environment variable for a local look plays no part. What the project prints goes to
@@ -85,7 +86,7 @@ def generate(wanted: Wanted, like: Optional[Graph] = None) -> Graph:
             raise GraphError(Problem(_describe(error))) from error
 
 
-def _generate(wanted: Wanted, like: Optional[Graph]) -> Graph:
+def _generate(wanted: Wanted, like: Graph | None) -> Graph:
     from taskgraph.generator import TaskGraphGenerator
 
     source = _Parameters(wanted, like)
@@ -107,7 +108,7 @@ def _generate(wanted: Wanted, like: Optional[Graph]) -> Graph:
 class _Parameters:
     """Taskgraph's parameters for a graph; ``said`` are those without the choice laid over them."""
 
-    def __init__(self, wanted: Wanted, like: Optional[Graph]) -> None:
+    def __init__(self, wanted: Wanted, like: Graph | None) -> None:
         self.wanted = wanted
         self.said: Mapping[str, Any] = {} if like is None else like.parameters
 
@@ -149,7 +150,7 @@ def _check_choice(graph_config: Any, wanted: Wanted, kinds: tuple[str, ...]) -> 
 
 def _profiles(
     graph_config: Any, parameters: Mapping[str, Any], kinds: Iterable[str]
-) -> dict[str, Optional[str]]:
+) -> dict[str, str | None]:
     runs = {kind: KindRun.of(graph_config, parameters, kind) for kind in sorted(kinds)}
     return {kind: None if run is None else run.choice.profile for kind, run in runs.items()}
 
