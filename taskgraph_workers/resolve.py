@@ -259,9 +259,9 @@ class _Laid:
         for part in ("fields", "env", "resources", "worker"):
             at = change.path if part == "fields" else (*change.path, part)
             values, at = pick(getattr(change, part), self.context, at)
-            onto = getattr(self, part)
+            onto, picked = getattr(self, part), pick_within if part == "worker" else pick
             for name, raw in (values or {}).items():
-                value, where = pick(raw, self.context, (*at, name))
+                value, where = picked(raw, self.context, (*at, name))
                 # Null removes a key; an alias field can't be removed, so it is not spoken of.
                 if value is not None or part != "fields":
                     onto[name] = Value(value, source, where, onto.get(name))
@@ -341,6 +341,16 @@ def pick(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
             hint = f"there is: {listed(value.choices)}"
             raise _error(f"no branch for {what}, and no default", path, hint)
         value, path = value.choices[key], (*path, key)
+    return value, path
+
+
+def pick_within(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
+    """As :func:`pick`, and likewise for each value inside, at whatever depth."""
+    value, path = pick(value, context, path)
+    if isinstance(value, Mapping):
+        return {k: pick_within(v, context, (*path, k))[0] for k, v in value.items()}, path
+    if isinstance(value, list):
+        return [pick_within(v, context, (*path, i))[0] for i, v in enumerate(value)], path
     return value, path
 
 

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import selections
 from taskgraph_workers.config.shapes import Known, fits, is_plain
-from taskgraph_workers.config.trial import ALIASES, TOP, Trial, layer_tables
+from taskgraph_workers.config.tables import ALIASES, TOP, Table, layer_tables
+from taskgraph_workers.config.trial import Trial
 from taskgraph_workers.errors import Path, Problem, did_you_mean
 from taskgraph_workers.model import Config
 
@@ -72,8 +73,9 @@ def _clashes(config: Config, names: Collection[str]) -> Iterator[Problem]:
     others = [(ALIASES, config.aliases), ((*TOP, "workers"), config.workers.entries)]
     for path, entries in [*others, *layer_tables(config).values()]:
         told = set()
+        table = Table(entries)
         for name in names:
-            found = match.find(entries, name)
+            found = match.find(table, name)
             if len(found) > 1 and found not in told:
                 told.add(found)
                 what = str(match.Ambiguous(name, found))
@@ -81,12 +83,13 @@ def _clashes(config: Config, names: Collection[str]) -> Iterator[Problem]:
 
 
 def _never_used(config: Config, names: Collection[str]) -> Iterator[Problem]:
+    known = {"default", *names}
     patterns: list[tuple[Path, str]] = [
         ((*TOP, "workers", key), key) for key in config.workers.entries
     ]
     patterns += [((*each.path, "workers"), key) for each in config.require for key in each.workers]
     for path, key in patterns:
-        if key != "default" and not any(match.matches(key, name) for name in names):
+        if key not in known and not any(match.matches(key, name) for name in names):
             what = f"no worker name is matched by {key!r}, so this is never used"
             yield Problem(what, path, did_you_mean(key, names), "warning")
     if config.dispatch is not None:

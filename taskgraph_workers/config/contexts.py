@@ -18,13 +18,18 @@ def contexts(config: Config) -> tuple[Context, ...]:
     What no context can tell (a project that no branch names) is left empty.
     """
     branches: dict[str, dict[str, None]] = {}
-    for keyed in _keyed([config.aliases, config.workers, config.profiles, config.select]):
+    for keyed in keyed_values(config):
         branches.setdefault(keyed.by, {}).update(dict.fromkeys(keyed.choices))
     levels = LEVELS if "level" in branches else LEVELS[:1]
     others: list[dict[str, str]] = [{}]
     for by in ("project", "tasks-for", "kind"):
         others += [{by.replace("-", "_"): branch} for branch in branches.get(by, ())]
     return tuple(Context(level=level, **other) for level in levels for other in others)
+
+
+def keyed_values(config: Config) -> Iterator[Keyed]:
+    """Every keyed value that placement may meet."""
+    yield from _keyed([config.aliases, config.workers, config.profiles, config.select])
 
 
 def selections(config: Config) -> tuple[Selection, ...]:

@@ -20,9 +20,9 @@ from taskgraph_workers.config.document import (
     too_deep,
 )
 from taskgraph_workers.config.locate import Source, Trace, oddities
-from taskgraph_workers.config.schema import TOP, build, known_in, read, read_aliases
+from taskgraph_workers.config.schema import build, known_in, read, read_aliases
 from taskgraph_workers.config.shapes import Fault, path_of, problem_of, said
-from taskgraph_workers.config.trial import translated
+from taskgraph_workers.config.tables import TOP, translated
 from taskgraph_workers.errors import ConfigError, Problem, WorkersError, did_you_mean
 from taskgraph_workers.model import Config
 

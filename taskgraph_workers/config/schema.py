@@ -28,6 +28,7 @@ from taskgraph_workers.config.shapes import (
     section,
     table,
 )
+from taskgraph_workers.config.tables import TOP
 from taskgraph_workers.errors import Path, did_you_mean
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
@@ -40,8 +41,6 @@ from taskgraph_workers.model import (
     Requirement,
     Select,
 )
-
-TOP: Path = ("workers-config",)
 
 
 def known_in(raw: Mapping[Any, Any], aliases: Any, kinds: Iterable[str] | None) -> Known:

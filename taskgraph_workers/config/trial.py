@@ -6,13 +6,13 @@ values of the configuration tell apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from taskgraph_workers import match
-from taskgraph_workers.config.contexts import contexts, selections
+from taskgraph_workers.config.contexts import contexts, keyed_values, selections
 from taskgraph_workers.config.shapes import fits
+from taskgraph_workers.config.tables import ALIASES, TOP, layer_tables, quick, translated
 from taskgraph_workers.errors import Path, PlacementError, Problem, listed
 from taskgraph_workers.model import Choice, Config, Context, Placement
 from taskgraph_workers.resolve import (
@@ -24,49 +24,30 @@ from taskgraph_workers.resolve import (
     resolve,
 )
 
-TOP: Path = ("workers-config",)
-ALIASES: Path = ("workers", "aliases")
-
-
-def translated(problem: Problem, config: Config) -> Problem:
-    """A problem of a placement, with the path of a table instead of the name of its layer."""
-    for table, (path, _) in layer_tables(config).items():
-        if problem.path[:1] == (table,):
-            return replace(problem, path=(*path, *problem.path[1:]))
-    return problem
-
-
-def layer_tables(config: Config) -> dict[str, tuple[Path, Mapping[str, Any]]]:
-    """Every table of entries that may move a name, by the name of its layer."""
-    tables: dict[str, tuple[Path, Mapping[str, Any]]] = {
-        each.layer.source: ((*each.path, "workers"), each.layer.entries)
-        for each in config.profiles.values()
-    }
-    for said in selections(config):
-        if said.overrides is not None:
-            tables[said.source] = ((*said.path, "workers"), said.overrides.entries)
-    return tables
-
 
 class Trial:
     """Every profile tried on every name, and what came of it."""
 
     def __init__(self, config: Config, names: Sequence[str], left_out: Sequence[Path]) -> None:
         self.config = config
+        self.quick = quick(config)
+        self.by_profile = any(each.by == "profile" for each in keyed_values(config))
         self.names = names
         self.left_out = left_out
         self.found: dict[object, Problem] = {}
         self.unplaced: dict[str, list[str]] = {}
         self.unset: dict[tuple[Path, str, str | None], list[str]] = {}
-        self.told: set[tuple[object, ...]] = set()
+        self.told: set[object] = set()
 
     def problems(self) -> list[Problem]:
         """The problems, each told once."""
+        every = contexts(self.config)
         for choice in self._choices():
-            for context in contexts(self.config):
-                if level_problem(self.config, choice, context.level) is None:
+            for each in every:
+                if level_problem(self.config, choice, each.level) is None:
+                    context = replace(each, profile=choice.profile)
                     for name in self.names:
-                        self._try(name, choice, replace(context, profile=choice.profile))
+                        self._try(name, choice, context)
         return [*self.found.values(), *self._partial(), *self._requirements()]
 
     def _choices(self) -> Iterator[Choice]:
@@ -96,20 +77,33 @@ class Trial:
         ) and not any((*each, "workers") in self.left_out for each in paths)
 
     def _try(self, name: str, choice: Choice, context: Context) -> None:
-        layers = layers_of(self.config, choice)
-        tables = [self.config.aliases, *(layer.entries for layer in layers)]
-        if not any(match.find(table, name) for table in tables):
-            self._unplaced(name, choice)
-            return
+        layers = layers_of(self.quick, choice)
+        if not any(match.find(layer.entries, name) for layer in layers):
+            if not match.find(self.quick.aliases, name):
+                self._unplaced(name, choice)
+                return
+            # Nothing moves it, so one profile is as good as another.
+            context = context if self.by_profile else replace(context, profile=None)
+            if (name, context) in self.told:
+                return
+            self.told.add((name, context))
         try:
-            placement = resolve(self.config, name, choice, context)
-        except PlacementError as error:
-            chain = self._chain(name, choice, context)
-            for problem in error.problems if not self._in_doubt(chain, choice) else ():
-                self._failed(problem, chain, choice, context)
+            placement = resolve(self.quick, name, choice, context)
+        except PlacementError:
+            self._refused(name, choice, context)
         else:
             if not self._in_doubt(placement.chain, choice, machines=True):
                 self._placed(placement)
+
+    def _refused(self, name: str, choice: Choice, context: Context) -> None:
+        chain = self._chain(name, choice, context)
+        if self._in_doubt(chain, choice):
+            return
+        try:
+            resolve(self.config, name, choice, context)
+        except PlacementError as error:
+            for problem in error.problems:
+                self._failed(problem, chain, choice, context)
 
     def _chain(self, name: str, choice: Choice, context: Context) -> list[str]:
         """The names that lead on from a name, up to the first that comes again."""
