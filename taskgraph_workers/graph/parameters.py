@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Optional
+from typing import Any, Callable, Iterable, Mapping, Optional
 
 import yaml
 
@@ -41,11 +41,14 @@ def from_environment() -> Any:
 
 
 def selections(
-    config: Config, params: Mapping[str, Any], context: Context, kinds: tuple[str, ...]
+    config: Config,
+    params: Mapping[str, Any],
+    context: Context,
+    kinds: Callable[[], Iterable[str]],
 ) -> tuple[Selection, ...]:
     """What each source says, strongest first (rule 3).
 
-    Raises ConfigError for what is wrong in any of them, and PlacementError where a keyed
+    ``kinds`` names the project's kinds; it is asked only where a choice speaks of kinds. Raises ConfigError for what is wrong in any of them, and PlacementError where a keyed
     ``select.default`` has no branch here.
     """
     environment, parameter = from_environment(), params.get(PARAMETER)
@@ -56,12 +59,16 @@ def selections(
         dotted = config.select.parameter
         sources.append((_at(params, dotted), f"parameter {dotted}"))
     said = [
-        read_selection(raw, source, (source,), config, kinds)
+        read_selection(raw, source, (source,), config, _asked(kinds, raw))
         for raw, source in sources
         if raw is not None
     ]
     default, _ = pick(config.select.default, context, ("workers-config", "select", "default"))
     return (*said, default) if default is not None else tuple(said)
+
+
+def _asked(kinds: Callable[[], Iterable[str]], raw: Any) -> Optional[Iterable[str]]:
+    return kinds() if isinstance(raw, Mapping) else None
 
 
 def _not_recorded() -> Problem:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from dataclasses import dataclass
-from typing import Any, Iterable, Iterator, Mapping, Optional
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
 from taskgraph_workers.detect import Detect, prelude
 from taskgraph_workers.errors import Problem, WorkersError
@@ -17,42 +18,65 @@ from taskgraph_workers.model import Placement
 from taskgraph_workers.resolve import is_known, task_env, unmet
 
 Task = dict[str, Any]
+Plans = dict[str, Optional["Plan"]]
+Step = Callable[["Plan", Task], list[Problem]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the tasks of one kind that ask for one name get.
+    """What the tasks of one kind that ask for one name get, ready to be put on.
 
-    ``name`` is the alias they then ask for. ``converts`` says that another implementation than
-    the asked alias's own runs them, and ``known`` which ``worker`` fields that one takes (None
-    where it can't be told). ``plain_env`` is the worker's env where nothing but it and the
-    task's own counts, which is nearly always; None where :func:`task_env` must look.
+    ``name`` is the alias they then ask Taskgraph for. ``converts`` says that another
+    implementation than the asked alias's own runs them, and ``known`` which ``worker`` fields
+    that one takes (None where it can't be told); ``checks`` that fields have to be looked at.
+    ``overlay`` is laid over the task's ``worker`` (None removes). ``plain_env`` is the worker's
+    env where nothing but it and the task's own counts, which is nearly always; None where
+    :func:`~taskgraph_workers.resolve.task_env` must look.
     """
 
     placement: Placement
     name: str
+    asked: str
+    moved: bool
+    implementation: str
     converts: bool
     known: Optional[frozenset[str]]
+    checks: bool
+    overlay: Mapping[str, Any]
     plain_env: Optional[Mapping[str, str]]
 
     @classmethod
     def of(cls, placement: Placement, own_implementation: tuple[Any, Any]) -> Plan:
         """``own_implementation``: implementation and os of the asked alias; Nones without one."""
-        env = {name: value.value for name, value in placement.env.items()}
-        plain = all(isinstance(value, str) for value in env.values())
-        needed = {name for required in placement.require for name in required.env}
-        fast = plain and not placement.env_override and needed <= set(env)
-        name = generated_name(placement) if placement.moved else placement.asked
-        there = (placement.implementation, placement.os)
+        converts = own_implementation != (placement.implementation, placement.os)
         known = known_fields(placement.implementation)
-        return cls(placement, name, own_implementation != there, known, env if fast else None)
+        overlay = {name: value.value for name, value in placement.worker.items()}
+        return cls(
+            placement=placement,
+            name=generated_name(placement) if placement.moved else placement.asked,
+            asked=placement.asked,
+            moved=placement.moved,
+            implementation=placement.implementation,
+            converts=converts,
+            known=known,
+            checks=known is not None and bool(converts or overlay),
+            overlay=overlay,
+            plain_env=_plain_env(placement),
+        )
 
     def foreign(self, worker: Mapping[str, Any]) -> list[Problem]:
-        """A problem for each field that would be laid on, or converted, and is not known there."""
-        placed = worker if self.converts else {}
-        if self.known is None or (self.known >= placed.keys() and not self.placement.worker):
+        """A problem for each field that is converted, or laid on, and that is not known there."""
+        converted = worker if self.converts else {}
+        if self.known is None or (not self.overlay and self.known >= converted.keys()):
             return []
-        return foreign_fields(self.placement, placed, self.known)
+        return foreign_fields(self.placement, converted, self.known)
+
+
+def _plain_env(placement: Placement) -> Optional[dict[str, str]]:
+    env = {name: value.value for name, value in placement.env.items()}
+    plain = all(isinstance(value, str) for value in env.values())
+    needed = {name for required in placement.require for name in required.env}
+    return env if plain and not placement.env_override and needed <= set(env) else None
 
 
 class Placer:
@@ -66,7 +90,8 @@ class Placer:
     def __init__(self, run: KindRun, graph_config: Any) -> None:
         self.run = run
         self.graph_config = graph_config
-        self.plans: dict[str, Optional[Plan]] = {}
+        self.plans: Plans = {}
+        self.converting: Plans = {}  # the same, but None where ``run`` need not know
 
     @classmethod
     def of(cls, config: Any) -> Optional[Placer]:
@@ -91,7 +116,9 @@ class Placer:
         if not isinstance(name, str):
             return None  # keyed still: a transform of the project's will make a name of it
         if name not in self.plans:
-            self.plans[name] = self._plan(name)
+            plan = self._plan(name)
+            self.plans[name] = plan
+            self.converting[name] = plan if plan is not None and plan.converts else None
         return self.plans[name]
 
     def _plan(self, name: str) -> Optional[Plan]:
@@ -117,17 +144,35 @@ class Placer:
             return None, None
         return found
 
-    def refusing(self, tasks: Iterable[Task], step: Any) -> Iterator[Task]:
-        """``step(plan, task)`` for each task that has a plan; refuse all problems at the end."""
+    def before_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """Another name, only where ``run`` would look up the wrong implementation.
+
+        ``run`` wants the implementation and the os alone. So a task keeps the name it asked for
+        wherever it can, and a project's transforms can go on comparing it.
+        """
+        return self._refusing(tasks, self.converting, _rename)
+
+    def after_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """The asked name again, until ``task`` needs the other one."""
+        return self._refusing(tasks, self.converting, _restore)
+
+    def place(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """The name, env, ``worker`` and prelude."""
+        return self._refusing(tasks, self.plans, _place)
+
+    def _refusing(self, tasks: Iterable[Task], plans: Plans, step: Step) -> Iterator[Task]:
+        """``step(plan, task)`` for each task that has a plan; refuse all problems at the end.
+
+        This loop and :func:`_place` are what every task of a graph costs: measure a change here
+        with benchmarks/placement.py.
+        """
         problems: list[Problem] = []
-        plans = self.plans
         for task in tasks:
-            name = task.get("worker-type")
             try:
-                plan = plans[name]
+                plan = plans[task["worker-type"]]
             except (KeyError, TypeError):
                 try:
-                    plan = self.plan(name)
+                    plan = self.plan(task.get("worker-type"))
                 except WorkersError as error:
                     problems += self._named(error.problems, task)
                     continue
@@ -147,55 +192,53 @@ class Placer:
             for each in problems
         ]
 
-    def rename(self, plan: Plan, task: Task) -> list[Problem]:
-        """Before ``run``: another name, only where ``run`` would look up the wrong implementation.
 
-        ``run`` wants the implementation and the os alone. So a task keeps the name it asked for
-        wherever it can, and a project's transforms can go on comparing it.
-        """
-        if not plan.converts:
-            return []
-        task["worker-type"] = plan.name
-        return plan.foreign(task.get("worker") or {})
-
-    def restore(self, plan: Plan, task: Task) -> list[Problem]:
-        """After ``run``: the asked name again, until ``task`` needs the other one."""
-        task["worker-type"] = plan.placement.asked
+def _rename(plan: Plan, task: Task) -> list[Problem]:
+    if not plan.converts:
         return []
+    task["worker-type"] = plan.name
+    return plan.foreign(task.get("worker") or {})
 
-    def apply(self, plan: Plan, task: Task) -> list[Problem]:
-        """At the head of ``task``: the name, env, ``worker`` and prelude."""
-        placement = plan.placement
-        worker = task.get("worker")
-        if worker is None:
-            worker = task["worker"] = {}
-        built_for = worker.get("implementation", placement.implementation)
-        if placement.moved and built_for != placement.implementation:
-            return [_built_for_another(placement, built_for)]
-        problems = plan.foreign(worker)
-        task["worker-type"] = plan.name
-        for name, value in placement.worker.items():
-            if value.value is None:
-                worker.pop(name, None)
-            else:
-                worker[name] = value.value
+
+def _restore(plan: Plan, task: Task) -> list[Problem]:
+    task["worker-type"] = plan.asked
+    return []
+
+
+def _place(plan: Plan, task: Task) -> list[Problem]:
+    worker = task.get("worker")
+    if worker is None:
+        worker = task["worker"] = {}
+    if plan.moved and worker.get("implementation", plan.implementation) != plan.implementation:
+        return [_built_for_another(plan.placement, worker["implementation"])]
+    problems = plan.foreign(worker) if plan.checks else []
+    task["worker-type"] = plan.name
+    if plan.overlay:
+        _overlay(worker, plan.overlay)
+    if plan.plain_env is None:
+        problems += _full_env(plan.placement, worker)
+    elif plan.plain_env:
         own = worker.get("env")
-        if plan.plain_env is None:
-            problems += self._full_env(plan, worker, own or {})
-        elif plan.plain_env:
-            worker["env"] = {**plan.plain_env, **own} if own else dict(plan.plain_env)
-        return problems
+        worker["env"] = {**plan.plain_env, **own} if own else dict(plan.plain_env)
+    return problems
 
-    def _full_env(self, plan: Plan, worker: dict[str, Any], own: Mapping[str, Any]) -> list[Problem]:
-        env, _ = task_env(plan.placement, own)
-        problems = unmet(plan.placement, env)
-        detected = {name: value for name, value in env.items() if isinstance(value, Detect)}
-        said = {name: value for name, value in env.items() if name not in detected}
-        if said or "env" in worker:
-            worker["env"] = said
-        if detected:
-            problems += _detect(plan.placement, worker, detected)
-        return problems
+
+def _overlay(worker: dict[str, Any], overlay: Mapping[str, Any]) -> None:
+    for name, value in overlay.items():
+        if value is None:
+            worker.pop(name, None)
+        else:
+            worker[name] = copy.deepcopy(value)  # tasks must not share what transforms may edit
+
+
+def _full_env(placement: Placement, worker: dict[str, Any]) -> list[Problem]:
+    env, _ = task_env(placement, worker.get("env") or {})
+    detected = {name: value for name, value in env.items() if isinstance(value, Detect)}
+    said = {name: value for name, value in env.items() if name not in detected}
+    if said or "env" in worker:
+        worker["env"] = said
+    found = _detect(placement, worker, detected) if detected else []
+    return unmet(placement, env) + found
 
 
 def _detect(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Mapping, Optional
 
 from taskgraph_workers.config import load, located
@@ -64,7 +65,7 @@ class KindRun:
             trust_domain=graph_config["trust-domain"],
         )
         try:
-            said = selections(config, params, context, kinds_of(graph_config))
+            said = selections(config, params, context, partial(kinds_of, graph_config))
             run = cls(config, context, choose(said, kind))
             problem = run.level_problem()
         except WorkersError as error:
