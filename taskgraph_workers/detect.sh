@@ -18,7 +18,7 @@ tw_flat() { # the start of TEXT, on one line
   printf %.300s "$*"
 }
 
-# Sets tw_gpus to lines "index uuid MiB" (MiB "-": not told; "mig": split up by MIG).
+# Sets tw_gpus to lines "index uuid MiB" (MiB "mig": split up by MIG).
 tw_list() {
   tw_out=$(nvidia-smi --query-gpu=index,uuid,memory.total \
     --format=csv,noheader,nounits </dev/null) ||
@@ -35,7 +35,7 @@ tw_list() {
       [0-9][GM][PI][UG]-?* | [0-9][0-9][GM][PI][UG]-?*) ;;
       *) tw_fail "$tw_names: nvidia-smi printed '$(tw_flat "$tw_line")', not a GPU" ;;
     esac
-    case ${3-} in '' | 0* | *[!0-9]*) set -- "$1" "$2" - ;; esac
+    set -- "$1" "$2" "${3:--}"
     tw_below=${tw_L#*"UUID: $2)"}
     [ "$tw_below" = "$tw_L" ] || case $2${tw_below%%"$tw_nl"GPU *} in
       GPU-*"UUID: MIG-"*) set -- "$1" "$2" mig ;;
@@ -110,7 +110,8 @@ tw_look() { # NAMES
   tw_list=$tw_ids
   tw_count "$tw_list"
   tw_what="$tw_n of $tw_all GPUs, from $tw_from"
-  [ "$tw_smi" ] || tw_what="$tw_n GPUs, from $tw_from, with no nvidia-smi to ask"
+  [ "$tw_smi" ] ||
+    tw_what="$tw_n GPUs, ${CUDA_VISIBLE_DEVICES+from $tw_from, }without nvidia-smi"
 }
 tw_put() { # NAME VALUE WHY FOUND AT-LEAST UNIT
   [ "$4" -ge "$5" ] || tw_fail "$1: $4 $6 found, at least $5 wanted ($3). Looked at\

@@ -79,7 +79,7 @@ CUDA, STEP, JOB = "CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"
         ("mig", {CUDA: "0,1"}, "0", "1 of 2 GPUs, from CUDA_VISIBLE_DEVICES"),
         ("half-mig", {CUDA: "1,0"}, "0", "1 of 2 GPUs, from CUDA_VISIBLE_DEVICES"),
         ("mig-rows", {CUDA: f"{MIG_2},{MIG}"}, "0 1", "2 of 2 GPUs, from CUDA_VISIBLE_DEVICES"),
-        ("nothing", {CUDA: "2,3"}, "0 1", "2 GPUs, from CUDA_VISIBLE_DEVICES, with no nvidia-smi"),
+        ("nothing", {CUDA: "2,3"}, "0 1", "2 GPUs, from CUDA_VISIBLE_DEVICES, without nvidia-smi"),
         ("nothing", {CUDA: f"{UUIDS[0]},x,1"}, "0", "1 GPUs, from CUDA_VISIBLE_DEVICES"),
         ("nothing", {CUDA: f"{MIG},{MIG_2}"}, "0", "1 GPUs, from CUDA_VISIBLE_DEVICES"),
         ("four", {STEP: "1,2"}, "1 2", "2 of 4 GPUs, from SLURM_STEP_GPUS"),
@@ -123,6 +123,8 @@ def test_gpus_are_those_that_programs_will_count(
         ("unequal", {CUDA: f"{UUIDS[2]},{UUIDS[0]}"}, Detect("gpu-memory"), 24576),
         ("unequal", {STEP: "0,1"}, Detect("gpu-memory"), 12288),
         ("one", {}, Detect("gpu-memory", share=1 / 3), 5386),
+        # As a float, 0.25625 * 1000000 is a little less than 256250.
+        ("one", {}, Detect("gpu-memory", share=0.25625), 4141),
         ("one", {}, Detect("gpu-memory", share=0.1 + 0.2), 4848),
         ("half-mig", {CUDA: "0"}, Detect("gpu-memory"), 40536),
         ("mig-rows", {CUDA: MIG}, Detect("gpu-memory"), 19968),
@@ -144,7 +146,7 @@ NO_DRIVER = "couldn't communicate with the NVIDIA driver. Make sure that the lat
 @pytest.mark.parametrize(
     ("machine", "env", "values", "fault"),
     [
-        ("nothing", {}, INDICES, "0 GPUs found, at least 1 wanted"),
+        ("nothing", {}, INDICES, "0 GPUs found, at least 1 wanted (0 GPUs, without nvidia-smi)"),
         ("nothing", {}, INDICES, "nvidia-smi (not in PATH)"),
         ("nothing", {}, MEMORY, "WORKSPACE: 0 GPUs found"),
         ("nothing", {CUDA: "0"}, MEMORY, "WORKSPACE: nvidia-smi doesn't tell the memory"),
@@ -173,6 +175,7 @@ NO_DRIVER = "couldn't communicate with the NVIDIA driver. Make sure that the lat
         ),
         ("four", {CUDA: "-1"}, MEMORY, "0 of 4 GPUs, from CUDA_VISIBLE_DEVICES"),
         ("four", {CUDA: "all"}, INDICES, "CUDA_VISIBLE_DEVICES='all' ends at 'all'"),
+        ("four", {CUDA: "*"}, INDICES, "CUDA_VISIBLE_DEVICES='*' ends at '*'"),
         ("four", {CUDA: "0-3"}, INDICES, "ends at '0-3', which is no GPU here"),
         ("four", {CUDA: "1,1"}, INDICES, "GPUS: CUDA_VISIBLE_DEVICES='1,1' repeats 1"),
         ("four", {CUDA: f"0,{UUIDS[0]}"}, INDICES, f"repeats {UUIDS[0]}"),
