@@ -1,39 +1,42 @@
 """How a run of Taskgraph is ended for a user's mistake: with the message, without a traceback.
 
-Since 23.1.0 Taskgraph shows a ``SchemaValidationError`` of a kind as text; of everything else it
-prints a traceback. Before that, ``SystemExit`` with a text is what passes its handlers silently.
+Two kinds of exception pass through Taskgraph without one. ``SystemExit`` with a text always does,
+and Python prints the text; but where a kind is loaded in a process of its own (24.5.0), or logged
+there (23.1.0), only a ``SchemaValidationError`` is shown as text alone.
 """
 
 from __future__ import annotations
 
-import logging
-from typing import Iterable, NoReturn
+from typing import Any, Iterable, NoReturn
 
 from taskgraph_workers.errors import Problem
 
-logger = logging.getLogger(__name__)
 
-try:
-    from taskgraph.util.schema import SchemaValidationError as _Base
+class Refused(BaseException):
+    """The run is refused; ``str()`` is what the user is shown. Raised as a subclass of Taskgraph's."""
 
-    TASKGRAPH_SHOWS_IT = True
-except ImportError:
-    _Base = SystemExit
-    TASKGRAPH_SHOWS_IT = False
-
-
-class Refused(_Base):  # type: ignore[misc]
-    """The run is refused; ``str()`` is what the user is shown."""
+    def __reduce__(self) -> Any:
+        return refusal, (str(self), not isinstance(self, SystemExit))
 
 
 def refuse(problems: Iterable[Problem], loading_kind: bool = False) -> NoReturn:
-    """End the run with these problems. Raises :class:`Refused`.
+    """End the run with these problems, shown once. Raises :class:`Refused`.
 
-    Taskgraph itself shows the message only while it loads a kind (``loading_kind``).
+    Taskgraph itself logs the message while it loads a kind (``loading_kind``); Python prints it
+    anywhere else.
     """
     found = list(problems)
     count = f"{len(found)} problem{'s' if len(found) != 1 else ''}"
-    message = f"workers-config: {count}\n" + "\n".join(map(str, found))
-    if TASKGRAPH_SHOWS_IT and not loading_kind:
-        logger.error(message)
-    raise Refused(message)
+    raise refusal(f"workers-config: {count}\n" + "\n".join(map(str, found)), loading_kind)
+
+
+def refusal(message: str, loading_kind: bool) -> Refused:
+    """The exception, of a type made now: ``taskgraph --diff`` loads Taskgraph's own types anew."""
+    base: type[BaseException] = SystemExit
+    if loading_kind:
+        try:
+            from taskgraph.util.schema import SchemaValidationError as base
+        except ImportError:
+            pass  # before 23.1.0
+    made: Refused = type("Refused", (Refused, base), {})(message)
+    return made
