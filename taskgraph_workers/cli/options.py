@@ -1,10 +1,13 @@
-"""The options that commands share, each written once."""
+"""The options that commands share, each written once.
+
+A command makes its parser with :func:`add_command`, adds its own options, and then those of these
+groups that it takes, in the order in which its help shall show them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from typing import Any
 
 
@@ -17,29 +20,50 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **options)
 
 
-def add_command(
-    subparsers: Any, run: Any, help: str, example: str, parents: Sequence[Any] = ()
-) -> argparse.ArgumentParser:
-    """A subcommand that is named like its module, with the options that all have.
+def add_command(subparsers: Any, run: Any, summary: str, example: str) -> argparse.ArgumentParser:
+    """A subcommand that is named like the module of ``run(args, output)``, which does it.
 
-    ``run(args, output)`` does it; ``example`` is shown by its help.
+    ``example`` is one that a reader can try; the help shows it.
     """
-    name = run.__module__.rsplit(".", 1)[-1]
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        name,
-        help=help,
-        description=help,
+        run.__module__.rsplit(".", 1)[-1],
+        help=summary,
+        description=summary,
         epilog=f"example:\n  {example}",
-        parents=[*parents, talk()],
     )
     parser.set_defaults(run=run)
     return parser
 
 
-def talk() -> argparse.ArgumentParser:
-    """How much is said, and how: what every command takes."""
-    parser = argparse.ArgumentParser(add_help=False)
+def add_project(parser: argparse.ArgumentParser) -> None:
+    """Which project, and what its graph is made for: ``--root``, ``-p``, ``--level``."""
+    group = parser.add_argument_group("project")
+    group.add_argument(
+        "--root",
+        metavar="DIR",
+        help="the folder of its config.yml (default: taskcluster, else taskcluster/ci)",
+    )
+    group.add_argument(
+        "-p",
+        "--parameters",
+        metavar="FILE",
+        help="parameters of the graph: a file, a URL, task-id=... or project=...",
+    )
+    group.add_argument("--level", metavar="N", help="the level, in place of that of the parameters")
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """``--config``: where no Taskgraph project is needed."""
+    parser.add_argument(
+        "--config", metavar="FILE", help="a file that holds only what is below workers-config"
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, json: bool = True) -> None:
+    """What is printed, and how; every command takes these, most of them ``--json`` too."""
     group = parser.add_argument_group("output")
+    if json:
+        group.add_argument("--json", action="store_true", help="print one JSON object")
     amount = group.add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help="no warnings, no progress")
     amount.add_argument(
@@ -51,62 +75,18 @@ def talk() -> argparse.ArgumentParser:
         default="auto",
         help="auto: on a terminal, unless NO_COLOR is set",
     )
-    return parser
-
-
-def machine() -> argparse.ArgumentParser:
-    """``--json``."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
-
-
-def project() -> argparse.ArgumentParser:
-    """Which project, and what its graph is made for."""
-    parser = argparse.ArgumentParser(add_help=False)
-    group = parser.add_argument_group("project")
-    group.add_argument(
-        "--root",
-        metavar="DIR",
-        type=_root,
-        default=None,
-        help="the folder of its config.yml (default: taskcluster, else taskcluster/ci)",
-    )
-    group.add_argument(
-        "-p",
-        "--parameters",
-        metavar="FILE",
-        help="parameters of the graph: a file, a URL, task-id=... or project=...",
-    )
-    group.add_argument("--level", metavar="N", help="the level, in place of that of the parameters")
-    return parser
-
-
-def config_file() -> argparse.ArgumentParser:
-    """``--config``: where no Taskgraph project is needed."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument(
-        "--config", metavar="FILE", help="a file that holds only what is below workers-config"
-    )
-    return parser
 
 
 def root_of(args: argparse.Namespace) -> str:
     """The project's folder: the one that was named, else one that Taskgraph itself looks in."""
     if args.root is not None:
-        return str(args.root)
-    old = os.path.join("taskcluster", "ci")
-    for folder in ("taskcluster", old):
+        return os.path.normpath(str(args.root))
+    for folder in ("taskcluster", os.path.join("taskcluster", "ci")):
         if os.path.exists(os.path.join(folder, "config.yml")):
             return folder
     return "taskcluster"
 
 
-def _root(text: str) -> str:
-    return os.path.normpath(text)
-
-
 def overrides_of(args: argparse.Namespace) -> dict[str, Any]:
     """The parameters that options replace."""
-    level: str | None = args.level
-    return {} if level is None else {"level": level}
+    return {} if args.level is None else {"level": args.level}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import graphs, options, planned
@@ -23,31 +23,35 @@ def add_parser(subparsers: Any) -> None:
         run,
         "Which tasks move under another profile, and what that takes.",
         "taskgraph-workers plan --from gcp-spot --profile onprem",
-        [options.project(), options.machine()],
     )
     sides = parser.add_argument_group(
-        "what is compared", "PROFILE may be YAML, for instance '{train: onprem}'."
+        "what is compared", "A PROFILE may be YAML, too, for a choice by kind: '{train: onprem}'."
     )
-    to = sides.add_argument
-    to("--profile", "--to", metavar="PROFILE", dest="to", help="the profile to go to")
-    to(
+    add = sides.add_argument
+    add("--profile", metavar="PROFILE", dest="to", help="the profile to go to")
+    add(
         "--from",
         metavar="PROFILE",
         dest="from_",
-        help="the profile to come from (default: what the parameters, or select.default, say)",
+        help="the profile to come from (default: what is chosen where nobody says)",
     )
-    to("--from-parameters", metavar="FILE", help="parameters to come from, in place of -p")
-    to("--to-parameters", metavar="FILE", help="parameters to go to, in place of -p")
-    to("--kind", metavar="KIND", action="append", default=[], help="this kind only (repeatable)")
-    to("--target", action="store_true", help="only the tasks that the parameters target")
+    add("--to-parameters", metavar="FILE", help="parameters to go to, in place of -p")
+    add("--from-parameters", metavar="FILE", help="parameters to come from, in place of -p")
+    add("--kind", metavar="KIND", action="append", default=[], help="this kind alone (repeatable)")
+    add("--target", action="store_true", help="only the tasks that the parameters target")
+    options.add_project(parser)
+    options.add_output(parser)
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print the plan; 1 where anything differs."""
     from taskgraph_workers.graph.compare import compare
+    from taskgraph_workers.graph.generate import check
 
-    before, after = _graphs(args, output)
-    kinds = _kinds(args.kind, (*before.kinds, *after.kinds))
+    sides = _sides(args)
+    known = [kind for side in sides for kind in check(side.wanted)]
+    kinds = _kinds(args.kind, known)
+    before, after = _graphs(sides, output)
     found = compare(_only(before, kinds), _only(after, kinds), after.scheduler_id)
     names = _profiles(before, kinds), _profiles(after, kinds)
     if args.json:
@@ -57,35 +61,58 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return 1 if found.differs else 0
 
 
-def _graphs(args: argparse.Namespace, output: Output) -> tuple[Graph, Graph]:
-    """Both sides; of one moment where they have the same parameters."""
-    from taskgraph_workers.graph.generate import FULL, TARGET, Wanted
+@dataclass(frozen=True)
+class Side:
+    """One of the two graphs: what it is made from, and what people call it."""
 
+    wanted: Wanted
+    name: str
+
+
+def _sides(args: argparse.Namespace) -> tuple[Side, Side]:
+    """What is asked for. A side without parameters of its own has those of the other."""
     if not (args.to or args.parameters or args.to_parameters):
         hint = "for instance --profile onprem; or name parameters that choose one, with -p"
         raise WorkersError(Problem("nothing says what to go to", hint=hint))
+    before = args.from_parameters or args.parameters or args.to_parameters
+    after = args.to_parameters or args.parameters or args.from_parameters
+    unsaid = args.from_ is None and args.from_parameters is None
+    return (
+        _side(args, "--from", args.from_, before, unsaid),
+        _side(args, "--profile", args.to, after),
+    )
+
+
+def _side(
+    args: argparse.Namespace,
+    flag: str,
+    profile: str | None,
+    file: str | None,
+    unsaid: bool = False,
+) -> Side:
+    from taskgraph_workers.graph.generate import FULL, TARGET, Wanted
+
     wanted = Wanted(
         root=options.root_of(args),
+        parameters=file,
         overrides=options.overrides_of(args),
+        choice=None if profile is None else _choice(flag, profile),
+        unsaid=unsaid,
+        said_by=flag,
         which=TARGET if args.target else FULL,
     )
-    files = (
-        args.from_parameters or args.parameters or args.to_parameters,
-        args.to_parameters or args.parameters or args.from_parameters,
-    )
-    unsaid = args.from_ is None and args.from_parameters is None
-    sides = (
-        replace(_side(wanted, "--from", args.from_, files[0]), unsaid=unsaid),
-        _side(wanted, "--profile", args.to, files[1]),
-    )
-    before = graphs.make(sides[0], _name("before", args.from_, files[0]), output)
-    like = before if files[0] == files[1] else None
-    return before, graphs.make(sides[1], _name("after", args.to, files[1]), output, like)
+    told = [f"profile {profile}"] if profile else []
+    told += [f"parameters {file}"] if file else []
+    name = "the graph before" if flag == "--from" else "the graph after"
+    return Side(wanted, name + (f" ({', '.join(told)})" if told else ""))
 
 
-def _side(wanted: Wanted, flag: str, profile: str | None, file: str | None) -> Wanted:
-    choice = None if profile is None else _choice(flag, profile)
-    return replace(wanted, parameters=file, choice=choice, said_by=flag)
+def _graphs(sides: tuple[Side, Side], output: Output) -> tuple[Graph, Graph]:
+    """Both graphs; of one moment where they have the same parameters."""
+    first, second = sides
+    before = graphs.make(first.wanted, first.name, output)
+    same = first.wanted.parameters == second.wanted.parameters
+    return before, graphs.make(second.wanted, second.name, output, before if same else None)
 
 
 def _choice(flag: str, text: str) -> Any:
@@ -99,13 +126,6 @@ def _choice(flag: str, text: str) -> Any:
     except yaml.YAMLError:
         hint = "for instance '{train: onprem}'"
         raise WorkersError(Problem(f"{flag} is no YAML: {text}", hint=hint)) from None
-
-
-def _name(side: str, profile: str | None, file: str | None) -> str:
-    """What people call one side's graph."""
-    told = [f"profile {profile}"] if profile else []
-    told += [f"parameters {file}"] if file else []
-    return f"the graph {side}" + (f" ({', '.join(told)})" if told else "")
 
 
 def _kinds(asked: Sequence[str], known: Sequence[str]) -> frozenset[str] | None:

@@ -67,6 +67,21 @@ class Graph:
     scheduler_id: str
 
 
+def check(wanted: Wanted) -> tuple[str, ...]:
+    """Look at what can be seen without making the graph; returns the names of the kinds.
+
+    Raises WorkersError for a wrong configuration or choice, and for parameters that are no file.
+    """
+    from taskgraph.config import load_graph_config
+
+    with _failing():
+        graph_config = load_graph_config(wanted.root)
+        kinds = kinds_of(graph_config)
+        _check_choice(graph_config, wanted, kinds)
+        _check_file(wanted.parameters)
+        return kinds
+
+
 def generate(wanted: Wanted, like: Graph | None = None) -> Graph:
     """Make a graph; with ``like``, from the very parameters of that one (its time, for instance).
 
@@ -75,15 +90,21 @@ def generate(wanted: Wanted, like: Graph | None = None) -> Graph:
     is wrong, and GraphError where anything else fails; its ``__cause__`` is what Taskgraph, or the
     project, raised, and None where the message says it all.
     """
-    with _no_variable(), redirect_stdout(sys.stderr):
-        try:
-            return _generate(wanted, like)
-        except Refused as refused:
-            raise GraphError(Problem(str(refused))) from None
-        except WorkersError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise GraphError(Problem(_describe(error))) from error
+    with _failing(), _no_variable(), redirect_stdout(sys.stderr):
+        return _generate(wanted, like)
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Raise WorkersErrors as they are, and what anything else is as a GraphError."""
+    try:
+        yield
+    except Refused as refused:
+        raise GraphError(Problem(str(refused))) from None
+    except WorkersError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise GraphError(Problem(_describe(error))) from error
 
 
 def _generate(wanted: Wanted, like: Graph | None) -> Graph:
@@ -92,13 +113,11 @@ def _generate(wanted: Wanted, like: Graph | None) -> Graph:
     source = _Parameters(wanted, like)
     generator = TaskGraphGenerator(root_dir=wanted.root, parameters=source)
     graph_config = generator.graph_config
-    kinds = kinds_of(graph_config)
-    _check_choice(graph_config, wanted, kinds)
     tasks = {task.label: task.to_json() for task in getattr(generator, wanted.which)}
     used = generator.parameters
     return Graph(
         tasks=tasks,
-        kinds=kinds,
+        kinds=kinds_of(graph_config),
         parameters=source.said,
         profiles=_profiles(graph_config, used, {task["kind"] for task in tasks.values()}),
         scheduler_id=f"{graph_config['trust-domain']}-level-{used['level']}",
@@ -146,6 +165,12 @@ def _check_choice(graph_config: Any, wanted: Wanted, kinds: tuple[str, ...]) -> 
             )
         )
     read_selection(wanted.choice, wanted.said_by, (wanted.said_by,), config, kinds)
+
+
+def _check_file(spec: str | None) -> None:
+    """Taskgraph takes what is no file for a URL."""
+    if spec and not os.path.exists(spec) and "=" not in spec and "://" not in spec:
+        raise WorkersError(Problem("there is no such file of parameters", file=spec))
 
 
 def _profiles(
