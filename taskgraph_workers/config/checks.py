@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import selections
-from taskgraph_workers.config.shapes import Known, fits, is_plain
+from taskgraph_workers.config.names import Known, fits, is_plain
 from taskgraph_workers.config.tables import ALIASES, TOP, Table, layer_tables
 from taskgraph_workers.config.trial import Trial
 from taskgraph_workers.errors import Path, Problem, did_you_mean

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from taskgraph_workers import units
+from taskgraph_workers.config.faults import Fault, said
 from taskgraph_workers.config.shapes import (
-    WRITTEN,
-    Fault,
     Shape,
     count,
     duration,
     line,
     list_of,
-    said,
     section,
     size,
     table,
@@ -144,5 +142,5 @@ def _command(raw: Any) -> str | tuple[str, ...]:
         return line(raw)
     words: tuple[str, ...] = list_of(line)(raw)
     if not words:
-        raise Fault(f"must be a command, not {WRITTEN}", value="an empty list")
+        raise Fault("must be a command, not an empty list")
     return words

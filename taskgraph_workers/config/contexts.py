@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from taskgraph_workers.config.names import LEVELS
 from taskgraph_workers.model import Config, Context, Keyed, Selection
-
-#: SCM levels of Taskcluster.
-LEVELS = ("1", "2", "3")
 
 
 def contexts(config: Config) -> tuple[Context, ...]:

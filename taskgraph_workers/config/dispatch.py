@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from taskgraph_workers.config.entries import Entries, env_name, plain_env_value
+from taskgraph_workers.config.entries import Entries, env_name, env_text
+from taskgraph_workers.config.faults import Fault
+from taskgraph_workers.config.keyed import keyed
+from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
-    Fault,
-    Known,
     Shape,
     count,
     duration,
-    keyed,
     level,
     line,
     list_of,
@@ -70,7 +70,7 @@ def dispatch(known: Known) -> Shape:
             "max-run-time": by(duration),
             "retries": by(count()),
             "scopes": by(list_of(line)),
-            "env": by(table(by(plain_env_value), env_name)),
+            "env": by(table(by(env_text), env_name)),
         }
     )
     whole = section(

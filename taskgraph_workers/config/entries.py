@@ -10,22 +10,17 @@ from typing import Any, Union
 import voluptuous as vol
 
 from taskgraph_workers import detect, units
+from taskgraph_workers.config.faults import KEY, Fault, faults_of, misread, said, stop_at
+from taskgraph_workers.config.keyed import keyed
+from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
-    KEY,
-    WRITTEN,
-    Fault,
-    Known,
     Shape,
     count,
-    faults_of,
-    keyed,
     line,
     mapping,
     optional,
-    said,
     section,
     size,
-    stop_at,
     table,
     template,
     text,
@@ -101,11 +96,7 @@ class Entries:
             return list(table(nested, lambda index: index)(dict(enumerate(raw))).values())
         if raw is None or isinstance(raw, (str, int, float)):
             return raw
-        raise Fault(
-            f"YAML reads {WRITTEN} as {said(raw)}, which no task can hold",
-            f'put it in quotes: "{WRITTEN}"',
-            value=raw,
-        )
+        raise misread("must be what JSON can hold", raw)
 
     def _no_name(self, name: str, also: str = "") -> Fault:
         hint = did_you_mean(name, {*self.known.names, *self.known.aliases})
@@ -121,7 +112,7 @@ class Entries:
             return self._read_text(line(raw))
         if not isinstance(raw, Mapping):
             what = f"must be a worker name, a pool, or a mapping, not {said(raw)}"
-            raise Fault(what, "" if raw != "" else "write null to drop what is said elsewhere")
+            raise Fault(what, "null drops what a profile that this one extends says" * (raw == ""))
         value = self._move(raw)
         fields = {key: value.pop(key) for key in ALIAS_FIELDS if key in value}
         return Change((), fields=fields, **value)
@@ -138,10 +129,11 @@ class Entries:
 
 def env_name(raw: Any) -> str:
     """A name of an environment variable, as POSIX shells take it."""
-    if isinstance(raw, str) and _ENV_NAME.fullmatch(raw):
-        return raw
-    what = "is no name for an environment variable"
-    raise Fault(what, "letters, digits and _ only, no digit first; in quotes if YAML reads more")
+    name = text(raw)
+    if not _ENV_NAME.fullmatch(name):
+        hint = "only letters, digits and _, and no digit first"
+        raise Fault("is no name for an environment variable", hint)
+    return name
 
 
 def env_value(raw: Any) -> Any:
@@ -151,27 +143,22 @@ def env_value(raw: Any) -> Any:
     if isinstance(raw, Mapping):
         return _detect(raw)
     if isinstance(raw, (list, tuple)):
-        raise Fault(f"must be a text or {{detect: ...}}, not {said(raw)}")
-    raise Fault(
-        f"must be a text, and YAML reads {WRITTEN} as {said(raw)}",
-        f'put it in quotes: {KEY}: "{WRITTEN}"',
-        value=raw,
-    )
+        raise Fault(f"must be a string or {{detect: ...}}, not {said(raw)}")
+    raise misread("must be a string", raw, f"{KEY}: ")
 
 
 def _detect(raw: Mapping[Any, Any]) -> detect.Detect:
     if "detect" not in raw:
-        raise Fault("must be a text or {detect: ...}, not a mapping without detect")
+        raise Fault("must be a string or {detect: ...}, not a mapping without detect")
     try:
         return detect.parse(raw)
     except ValueError as error:
         raise Fault(str(error)) from None
 
 
-def plain_env_value(raw: Any) -> str:
+def env_text(raw: Any) -> str:
     """A value of env where nothing can be removed or detected."""
-    text(raw) if raw != "" else None
-    return str(raw)
+    return raw if raw == "" else text(raw)
 
 
 def placed(entry: Entry, path: Path) -> Entry:

@@ -19,11 +19,11 @@ from taskgraph_workers.config.document import (
     parse,
     too_deep,
 )
+from taskgraph_workers.config.faults import Fault, path_of, problem_of, said
 from taskgraph_workers.config.locate import Source, Trace, oddities
-from taskgraph_workers.config.schema import build, known_in, read, read_aliases
-from taskgraph_workers.config.shapes import Fault, path_of, problem_of, said
-from taskgraph_workers.config.tables import TOP, translated
-from taskgraph_workers.errors import ConfigError, Problem, WorkersError, did_you_mean
+from taskgraph_workers.config.schema import alias_faults, build, known_in, read, read_aliases
+from taskgraph_workers.config.tables import ALIASES, TOP, translated
+from taskgraph_workers.errors import ConfigError, Path, Problem, WorkersError, did_you_mean
 from taskgraph_workers.model import Config
 
 Root = Union[str, "os.PathLike[str]"]
@@ -58,7 +58,7 @@ def load(data: Mapping[str, Any], root: Root | None = None) -> Config:
         return kept.config
     config, problems, files = _check(data, folder or None, None, "config.yml")
     if config is None:
-        raise ConfigError(*sorted(problems, key=lambda problem: problem.severity != "error"))
+        raise _all(problems)
     while len(_kept) >= _MOST_KEPT:
         _kept.pop(next(iter(_kept)), None)
     _kept[key] = _Kept(tuple(files.items()), config)
@@ -100,8 +100,9 @@ def load_file(path: Root) -> Config:
             Problem("the file has no key workers-config", hint=hint).at(source.shown, 1, 1)
         )
     config, problems = check(data, os.path.dirname(name), None, os.path.basename(name))
-    if config is None:
-        raise ConfigError(*sorted(problems, key=lambda problem: problem.severity != "error"))
+    found = _problems(alias_faults(_aliases(data)), Trace((source,)), ALIASES)
+    if config is None or found:
+        raise _all([*found, *problems])
     return config
 
 
@@ -113,6 +114,11 @@ def located(raised: E, config: Config) -> E:
         return raised
     found: list[E] = config.trace.locate([translated(raised, config)])
     return found[0]
+
+
+def _all(problems: Iterable[Problem]) -> ConfigError:
+    """An error with all problems, errors first."""
+    return ConfigError(*sorted(problems, key=lambda problem: problem.severity != "error"))
 
 
 def _content(data: Mapping[str, Any]) -> bytes:
@@ -169,13 +175,12 @@ def _read(
     return config, [*_problems(faults, whole.trace), *problems]
 
 
-def _problems(faults: Iterable[vol.Invalid], trace: Trace) -> list[Problem]:
+def _problems(faults: Iterable[vol.Invalid], trace: Trace, top: Path = TOP) -> list[Problem]:
     nodes: dict[int, Any] = {}
     found = []
     for fault in faults:
-        place, source = trace.place((*TOP, *path_of(fault)), nodes)
-        problem = replace(problem_of(fault, TOP, place.written), path=place.path)
-        found.append(problem.at(source.shown, place.line, place.column))
+        place, source = trace.place((*top, *path_of(fault)), nodes)
+        found.append(problem_of(fault, place).at(source.shown, place.line, place.column))
     return found
 
 

@@ -47,7 +47,9 @@ class Source:
 
 
 class Place(NamedTuple):
-    """Where a path leads in a file: how much of it is there, line and column from 1, its text."""
+    """Where a path leads in a file: the path as it is written there, as far as it is; line and
+    column from 1, those of the key; and the value, if it is a scalar, as it is written.
+    """
 
     path: Path
     line: int = 0
@@ -56,33 +58,40 @@ class Place(NamedTuple):
 
 
 def find(node: yaml.Node | None, path: Path) -> Place:
-    """The place of a path, or of as much of it as is written; the key's place, not the value's."""
-    if node is None:
-        return Place(path)
+    """The place of a path, or of as much of it as is there."""
     place = Place(())
     for index, key in enumerate(path):
-        pair = _child(node, key)
-        if pair is None:
-            # Nothing is written below a scalar: `b-x: b-y` has no key `to`.
-            rest = () if isinstance(node, yaml.ScalarNode) else path[index:]
-            return place._replace(path=place.path + rest)
-        mark, node = pair
+        child = _child(node, key) if node is not None else None
+        if child is None:
+            # Nothing can be written below a scalar: `b-x: b-y` has no key `to`.
+            rest = () if isinstance(node, yaml.ScalarNode) else map(_shown, path[index:])
+            return place._replace(path=(*place.path, *rest))
+        name, mark, node = child
         written = node.value if isinstance(node, yaml.ScalarNode) else None
-        place = Place((*place.path, key), mark.line + 1, mark.column + 1, written)
+        place = Place((*place.path, name), mark.line + 1, mark.column + 1, written)
     return place
 
 
-def _child(node: yaml.Node, key: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+def _shown(key: object) -> str | int:
+    """A key whose writing is not at hand. YAML makes keys of other types than strings, too."""
+    return key if isinstance(key, str) or type(key) is int else str(key).lower()
+
+
+#: A key as it is written, its mark, and the node of its value.
+Child = tuple[Any, yaml.Mark, yaml.Node]
+
+
+def _child(node: yaml.Node, key: object) -> Child | None:
     if isinstance(node, yaml.SequenceNode):
         if isinstance(key, int) and key < len(node.value):
-            return node.value[key].start_mark, node.value[key]
+            return key, node.value[key].start_mark, node.value[key]
         return None
     if not isinstance(node, yaml.MappingNode):
         return None
     # The last of several equal keys is the one whose value counts.
     for name, value in reversed(node.value):
         if name.tag != _MERGE and is_key(name, key):
-            return name.start_mark, value
+            return name.value, name.start_mark, value
     for name, value in node.value:
         if name.tag == _MERGE:
             for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:

@@ -10,23 +10,20 @@ import voluptuous as vol
 from taskgraph_workers.config import clusters
 from taskgraph_workers.config.dispatch import dispatch
 from taskgraph_workers.config.entries import Entries, env_name, placed_all
+from taskgraph_workers.config.faults import Fault, faults_of, path_of
+from taskgraph_workers.config.keyed import keyed
+from taskgraph_workers.config.names import Known, fits, is_plain
 from taskgraph_workers.config.selection import placed_selection, profile_name, selection
 from taskgraph_workers.config.shapes import (
-    Fault,
-    Known,
     Shape,
-    faults_of,
-    fits,
-    is_plain,
-    keyed,
     level,
     line,
     list_of,
     one_or_more,
-    path_of,
     pattern,
     section,
     table,
+    template,
 )
 from taskgraph_workers.config.tables import TOP
 from taskgraph_workers.errors import Path, did_you_mean
@@ -49,7 +46,7 @@ def known_in(raw: Mapping[Any, Any], aliases: Any, kinds: Iterable[str] | None) 
     entries = [_mapping(_mapping(each).get("workers")) for each in profiles.values()]
     return Known(
         tuple(key for key in _mapping(aliases) if isinstance(key, str)),
-        frozenset(name for each in entries for name in each if is_plain(name)),
+        frozenset(n for each in (_mapping(aliases), *entries) for n in each if is_plain(n)),
         frozenset(name for name in profiles if isinstance(name, str)),
         None if kinds is None else frozenset(kinds),
     )
@@ -121,6 +118,17 @@ def read_aliases(raw: Any) -> dict[str, Change]:
     }
 
 
+def alias_faults(raw: Any) -> list[vol.Invalid]:
+    """What is wrong with a table of aliases that Taskgraph has not validated."""
+    pools = dict.fromkeys(("provisioner", "worker-type"), keyed(template, Known(), ("level",)))
+    fields = {**pools, **dict.fromkeys(("implementation", "os"), line)}
+    try:
+        table(section(fields, needs=ALIAS_FIELDS))(raw)
+    except vol.Invalid as error:
+        return faults_of(error)
+    return []
+
+
 def read(known: Known, raw: Mapping[Any, Any]) -> tuple[Mapping[str, Any], list[vol.Invalid]]:
     """What the shape makes of it, and all its faults. What is faulty is left out."""
     faults: list[vol.Invalid] = []
@@ -186,8 +194,7 @@ def _kind(known: Known) -> Shape:
         value = pattern(raw)
         if known.kinds is None or any(fits(value, kind) for kind in known.kinds):
             return value
-        hint = did_you_mean(value, known.kinds)
-        raise Fault(f"there is no kind {value!r}", hint, lookup=True)
+        raise Fault(f"there is no kind {value!r}", did_you_mean(value, known.kinds))
 
     return read_kind
 

@@ -11,19 +11,10 @@ import voluptuous as vol
 from taskgraph_workers import match
 from taskgraph_workers.config.document import too_deep
 from taskgraph_workers.config.entries import Entries, placed_all
-from taskgraph_workers.config.shapes import (
-    Fault,
-    Known,
-    Shape,
-    faults_of,
-    is_plain,
-    line,
-    problem_of,
-    said,
-    section,
-    stop_at,
-    table,
-)
+from taskgraph_workers.config.faults import Fault, faults_of, path_of, problem_of, said, stop_at
+from taskgraph_workers.config.locate import find
+from taskgraph_workers.config.names import Known, is_plain
+from taskgraph_workers.config.shapes import Shape, line, section, table
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
 from taskgraph_workers.model import Config, Keyed, Layer, Selection
 
@@ -69,7 +60,7 @@ def by_kind(known: Known) -> Shape:
             raise Fault("nothing can be keyed here", "key the whole of select.default")
         if known.kinds is None or name == "default" or name in known.kinds:
             return name
-        raise Fault(f"there is no kind {name!r}", did_you_mean(name, known.kinds), lookup=True)
+        raise Fault(f"there is no kind {name!r}", did_you_mean(name, known.kinds))
 
     return read
 
@@ -110,9 +101,8 @@ def placed_selection(value: Any, source: str, path: Path) -> Any:
 
 def known_of(config: Config, kinds: Iterable[str] | None) -> Known:
     """The names that a configuration, once read, can speak of."""
-    names = {
-        name for each in config.profiles.values() for name in each.layer.entries if is_plain(name)
-    }
+    tables = [config.aliases, *(each.layer.entries for each in config.profiles.values())]
+    names = {name for table in tables for name in table if is_plain(name)}
     return Known(
         tuple(config.aliases),
         frozenset(names),
@@ -137,23 +127,20 @@ def read_selection(
         stop_at(_clashes(value, config))
     except vol.Invalid as error:
         shown = path[1:] if path[:1] == (source,) else path
-        raise ConfigError(
-            *(replace(problem_of(each, shown, None), file=source) for each in faults_of(error))
-        ) from None
+        places = ((each, find(None, (*shown, *path_of(each)))) for each in faults_of(error))
+        found = [problem_of(fault, place).at(source, 0, 0) for fault, place in places]
+        raise ConfigError(*found) from None
     return value
 
 
 def _clashes(value: Selection, config: Config) -> list[vol.Invalid]:
     """Patterns of the overrides that match one known name."""
-    layer = value.overrides
-    if layer is None:
-        return []
+    entries = {} if value.overrides is None else value.overrides.entries
     faults: dict[tuple[str, ...], vol.Invalid] = {}
-    names = {*filter(is_plain, layer.entries), *known_of(config, None).names}
-    for name in sorted({*names, *filter(is_plain, config.aliases)}):
-        found = match.find(layer.entries, name)
+    for name in sorted(known_of(config, None).names.union(filter(is_plain, entries))):
+        found = match.find(entries, name)
         if len(found) > 1:
-            clash = Fault(str(match.Ambiguous(name, found)), "write the name itself as a key")
-            clash.prepend(["workers", found[-1]])
-            faults.setdefault(found, clash)
+            what = str(match.Ambiguous(name, found))
+            fault = Fault(what, "write the name itself as a key", ["workers", found[-1]])
+            faults.setdefault(found, fault)
     return list(faults.values())

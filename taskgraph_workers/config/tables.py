@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.config.contexts import selections
-from taskgraph_workers.config.shapes import is_plain
+from taskgraph_workers.config.names import is_plain
 from taskgraph_workers.errors import Path, Problem
 from taskgraph_workers.model import Config, Layer
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import contexts, keyed_values, selections
-from taskgraph_workers.config.shapes import fits
+from taskgraph_workers.config.names import fits
 from taskgraph_workers.config.tables import ALIASES, TOP, layer_tables, quick, translated
 from taskgraph_workers.errors import Path, PlacementError, Problem, listed
 from taskgraph_workers.model import Choice, Config, Context, Placement
@@ -169,7 +169,7 @@ class Trial:
         self._unplaced(name, choice)
 
     def _unplaced(self, name: str, choice: Choice) -> None:
-        if choice.profile is not None:
+        if choice.profile is not None and not self._in_doubt([name], choice):
             names = self.unplaced.setdefault(choice.profile, [])
             names += [name] if name not in names else []
 

@@ -1,0 +1,92 @@
+"""One fault of a value, on its way up to a :class:`~taskgraph_workers.errors.Problem`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import voluptuous as vol
+
+from taskgraph_workers.config.locate import Place
+from taskgraph_workers.errors import Path, Problem
+
+#: In a fault's text: stands for the value as it is written in the file, and for its key.
+WRITTEN, KEY = "\0", "\1"
+
+
+class Fault(vol.Invalid):
+    """One fault, with what voluptuous has no room for.
+
+    ``plain`` is the message where the text of the file says nothing that ``value``, the value as
+    YAML read it, does not say. ``lookup`` marks a name that nobody knows, which may be the fault
+    of an included file that is missing. ``of_key`` says that it is the key that is wrong.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        at: Sequence[Any] = (),
+        lookup: bool = False,
+    ) -> None:
+        super().__init__(message, list(at))
+        self.hint = hint
+        self.plain = message
+        self.value: Any = None
+        self.lookup = lookup
+        self.of_key = False
+
+
+def misread(what: str, value: Any, example: str = "") -> Fault:
+    """A fault for a scalar that YAML did not read as a string: ``on``, ``1.5``, ``010``."""
+    fault = Fault(
+        f"{what}, and YAML reads {WRITTEN} as {said(value)}",
+        f'put it in quotes: {example}"{WRITTEN}"',
+    )
+    fault.plain = f"{what}, not {said(value)}"
+    fault.value = value
+    return fault
+
+
+def faults_of(error: vol.Invalid) -> list[vol.Invalid]:
+    """The single faults that an error of voluptuous carries."""
+    return list(error.errors) if isinstance(error, vol.MultipleInvalid) else [error]
+
+
+def path_of(fault: vol.Invalid) -> Path:
+    """The keys that lead to a fault. A key of YAML may be anything that can be hashed."""
+    return cast(Path, tuple(fault.path))
+
+
+def stop_at(faults: Sequence[vol.Invalid]) -> None:
+    """Raise the faults that were collected, if there are any."""
+    if faults:
+        raise vol.MultipleInvalid(list(faults))
+
+
+def problem_of(fault: vol.Invalid, place: Place) -> Problem:
+    """The problem that a fault at a place is, which says what is written there."""
+    if not isinstance(fault, Fault):
+        return Problem(str(fault.msg), place.path)
+    key = str(place.path[-1]) if place.path else ""
+    value = str(fault.value).lower() if isinstance(fault.value, bool) else str(fault.value)
+    written = key if fault.of_key else place.written
+    message = fault.plain if written in (None, value) else str(fault.msg)
+    filled = (each.replace(WRITTEN, written or value) for each in (message, fault.hint))
+    message, hint = (each.replace(KEY, key) for each in filled)
+    return Problem(message, place.path, hint)
+
+
+def said(value: object) -> str:
+    """A value as a message names it: by what YAML made of it."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f"the string {value[:40]!r}"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"

@@ -1,0 +1,46 @@
+"""The names that a configuration can speak of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from taskgraph_workers.model import BUILT_IN
+
+#: SCM levels of Taskcluster.
+LEVELS = ("1", "2", "3")
+
+_REGEX_CHARACTERS = set("\\*+?[](){}|^$")
+
+
+@dataclass(frozen=True)
+class Known:
+    """The names that a configuration can speak of.
+
+    ``aliases`` may be patterns; ``names`` are names only, those of aliases among them. ``kinds`` is
+    None where they are unknown.
+    """
+
+    aliases: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    profiles: frozenset[str] = frozenset()
+    kinds: frozenset[str] | None = None
+
+    def is_name(self, name: str) -> bool:
+        """Whether an alias matches the name, or an entry of a profile is for exactly it."""
+        if name in self.names or name in BUILT_IN:
+            return True
+        return any(fits(alias, name) for alias in self.aliases)
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether a key matches a name; a key that is no regular expression matches only itself."""
+    try:
+        return pattern == name or re.match(pattern + "$", name) is not None
+    except (re.error, OverflowError, RecursionError):
+        return False
+
+
+def is_plain(key: object) -> bool:
+    """Whether a key of a table is a name, and no pattern and no default."""
+    return isinstance(key, str) and key != "default" and not _REGEX_CHARACTERS & set(key)
