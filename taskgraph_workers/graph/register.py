@@ -7,15 +7,12 @@ is imported inside, since ``taskgraph --diff`` loads its modules anew and calls 
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.errors import Problem
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.parameters import extend_parameters
-from taskgraph_workers.graph.run import config_of
-
-logger = logging.getLogger(__name__)
+from taskgraph_workers.graph.run import problems_of
 
 
 def register(graph_config: Any) -> None:
@@ -23,10 +20,9 @@ def register(graph_config: Any) -> None:
     _hook_in()
     if "workers-config" in graph_config:
         extend_parameters()
-    try:
-        config_of(graph_config)
-    except WorkersError as error:
-        refuse(error.problems)
+    found = problems_of(graph_config)
+    if any(problem.severity == "error" for problem in found):
+        refuse(sorted(found, key=lambda problem: problem.severity != "error"))
 
 
 def _hook_in() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Mapping, Optional
 
-from taskgraph_workers.config import load, located
+from taskgraph_workers.config import check, load, located
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.names import project_aliases
 from taskgraph_workers.graph.parameters import inside_task, selections
@@ -22,10 +22,21 @@ def config_of(graph_config: Any) -> Optional[Config]:
     """
     if not graph_config.get("workers-config"):
         return None
+    return load(_written(graph_config), graph_config.root_dir)
+
+
+def problems_of(graph_config: Any) -> list[Problem]:
+    """Everything that is wrong with the configuration, kinds that don't exist included."""
+    if not graph_config.get("workers-config"):
+        return []
+    return check(_written(graph_config), graph_config.root_dir, kinds_of(graph_config))[1]
+
+
+def _written(graph_config: Any) -> dict[str, Any]:
+    """config.yml as the project wrote it."""
     workers = graph_config["workers"]
     aliases = project_aliases(workers["aliases"])
-    data = {**graph_config._config, "workers": {**workers, "aliases": aliases}}
-    return load(data, graph_config.root_dir)
+    return {**graph_config._config, "workers": {**workers, "aliases": aliases}}
 
 
 def kinds_of(graph_config: Any) -> tuple[str, ...]:
