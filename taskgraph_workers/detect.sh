@@ -107,8 +107,8 @@ tw_look() { # NAMES
     shift
     tw_ids=$*
   fi
-  tw_list=$tw_ids
-  tw_count "$tw_list"
+  tw_asked=$tw_ids
+  tw_count "$tw_asked"
   tw_what="$tw_n of $tw_all GPUs, from $tw_from"
   [ "$tw_smi" ] ||
     tw_what="$tw_n GPUs, ${CUDA_VISIBLE_DEVICES+from $tw_from, }without nvidia-smi"
@@ -136,7 +136,7 @@ tw_memory() { # NAME NUMERATOR DENOMINATOR OF AT-LEAST
       sum) tw_mib=$((${tw_mib:-0} + tw_m)) ;;
     esac
   done
-  [ "$tw_n" = "$tw_all" ] || case $tw_mixed$tw_from=$tw_list:${CUDA_DEVICE_ORDER-} in
+  [ "$tw_n" = "$tw_all" ] || case $tw_mixed$tw_from=$tw_asked:${CUDA_DEVICE_ORDER-} in
     y*:PCI_BUS_ID) ;;
     yCUDA*=[0-9]*) tw_say "these GPUs differ, and CUDA may number them otherwise than\
  nvidia-smi: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name UUIDs" ;;

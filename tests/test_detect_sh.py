@@ -162,7 +162,7 @@ NO_DRIVER = "couldn't communicate with the NVIDIA driver. Make sure that the lat
         ("no-devices", {}, MEMORY, "WORKSPACE: nvidia-smi failed (6): 'No devices were found'"),
         ("no-devices-but-fine", {}, INDICES, "printed 'No devices were found', not a GPU"),
         ("silent", {}, INDICES, "nvidia-smi (shows 0 GPUs)"),
-        ("garbage", {}, INDICES, "*$(touch owned) `id`', not a GPU"),
+        ("garbage", {}, INDICES, "'* $(touch owned) `id`', not a GPU"),
         ("no-memory", {}, MEMORY, "doesn't tell the memory"),
         ("mig", {}, MEMORY, "doesn't tell the memory of a MIG device"),
         ("mig", {CUDA: MIG}, MEMORY, "doesn't tell the memory of a MIG device"),
