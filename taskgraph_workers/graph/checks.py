@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from typing import Any, Iterator, Mapping, Optional
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.run import KindRun, config_of
@@ -18,7 +20,7 @@ from taskgraph_workers.resolve import task_env
 
 logger = logging.getLogger(__name__)
 
-#: The alias that Taskgraph's index morph asks for by itself (taskgraph.morph).
+#: The alias that Taskgraph's index morph asks for by itself, and its tasks' kind (taskgraph.morph).
 INDEX_ALIAS = "misc"
 
 
@@ -32,17 +34,23 @@ def warn(
             logger.warning("workers-config: %s", problem)
 
 
-def warnings(
-    taskgraph: Any, graph_config: Any, parameters: Mapping[str, Any]
-) -> Iterator[Problem]:
-    """What a user should know of a full task set: profiles at a level that is not theirs, and
-    raw tasks that the choice would have moved, had they gone through Taskgraph's transforms."""
+def warnings(taskgraph: Any, graph_config: Any, parameters: Mapping[str, Any]) -> Iterator[Problem]:
+    """What a user should know of a full task set.
+
+    Profiles at a level that is not theirs, and raw tasks that the choice would have moved, had they
+    gone through Taskgraph's transforms.
+    """
     pools = Counter(
         (task.kind, task.task.get("provisionerId"), task.task.get("workerType"))
         for task in taskgraph.tasks.values()
     )
     for kind in sorted({kind for kind, _, _ in pools}):
-        run = KindRun.of(graph_config, parameters, kind)
+        try:
+            run = KindRun.of(graph_config, parameters, kind)
+        except WorkersError as error:
+            # A kind that is placed was refused for this; of another one it is worth knowing.
+            yield from error.problems
+            continue
         if run is None:
             return
         problem = run.level_problem()
@@ -87,7 +95,8 @@ def is_placed(graph_config: Any, kind: str) -> bool:
     config = load_yaml(os.path.join(graph_config.kinds_dir, kind, "kind.yml"))
     if config.get("loader", "taskgraph.loader.default:loader") == "taskgraph.loader.default:loader":
         return True
-    return any(_holds(find_object(each), place) for each in config.get("transforms") or ())
+    names = (f"{each}:transforms" if ":" not in each else each for each in config["transforms"])
+    return any(_holds(find_object(each), place) for each in names)
 
 
 def _holds(transform: Any, wanted: Any) -> bool:
@@ -103,7 +112,7 @@ def move_index_tasks(
     No transform sees them; the alias ``misc`` alone decides where they go. Ends the run where it
     is sent to an implementation that can't run them.
     """
-    added = [t for t in taskgraph.tasks.values() if t.label.startswith("index-task-")]
+    added = [t for t in taskgraph.tasks.values() if t.kind == INDEX_ALIAS and _indexes(t)]
     try:
         placement = _index_placement(graph_config, parameters) if added else None
     except WorkersError as error:
@@ -112,12 +121,18 @@ def move_index_tasks(
         for task in added:
             task.task["provisionerId"] = placement.fields["provisioner"].value
             task.task["workerType"] = placement.fields["worker-type"].value
-            env, _ = task_env(placement, task.task["payload"].get("env", {}))
-            task.task["payload"]["env"] = env
+            env, _ = task_env(placement, task.task["payload"]["env"])
+            # Their program is Taskgraph's own, and counts no GPUs.
+            told = {name: value for name, value in env.items() if not isinstance(value, Detect)}
+            task.task["payload"]["env"] = told
     return taskgraph, label_to_taskid
 
 
-def _index_placement(graph_config: Any, parameters: Mapping[str, Any]) -> Optional[Placement]:
+def _indexes(task: Any) -> bool:
+    return bool(task.label.startswith("index-task-"))
+
+
+def _index_placement(graph_config: Any, parameters: Mapping[str, Any]) -> Placement | None:
     run = KindRun.of(graph_config, parameters, INDEX_ALIAS)
     if run is None:
         return None

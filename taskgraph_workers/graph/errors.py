@@ -7,13 +7,19 @@ there (23.1.0), only a ``SchemaValidationError`` is shown as text alone.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NoReturn
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 from taskgraph_workers.errors import Problem
 
 
 class Refused(BaseException):
-    """The run is refused; ``str()`` is what the user is shown. Raised as a subclass of Taskgraph's."""
+    """The run is refused; ``str()`` is what the user is shown. Raised as one of Taskgraph's own.
+
+    ``problems`` are those it was refused for; empty in another process than the one that raised it.
+    """
+
+    problems: tuple[Problem, ...] = ()
 
     def __reduce__(self) -> Any:
         return refusal, (str(self), not isinstance(self, SystemExit))
@@ -25,18 +31,24 @@ def refuse(problems: Iterable[Problem], loading_kind: bool = False) -> NoReturn:
     Taskgraph itself logs the message while it loads a kind (``loading_kind``); Python prints it
     anywhere else.
     """
-    found = list(problems)
+    found = tuple(dict.fromkeys(problems))
     count = f"{len(found)} problem{'s' if len(found) != 1 else ''}"
-    raise refusal(f"workers-config: {count}\n" + "\n".join(map(str, found)), loading_kind)
+    refused = refusal(f"workers-config: {count}\n" + "\n".join(map(str, found)), loading_kind)
+    refused.problems = found
+    raise refused
 
 
 def refusal(message: str, loading_kind: bool) -> Refused:
     """The exception, of a type made now: ``taskgraph --diff`` loads Taskgraph's own types anew."""
-    base: type[BaseException] = SystemExit
-    if loading_kind:
-        try:
-            from taskgraph.util.schema import SchemaValidationError as base
-        except ImportError:
-            pass  # before 23.1.0
+    base = _of_taskgraph() if loading_kind else SystemExit
     made: Refused = type("Refused", (Refused, base), {})(message)
     return made
+
+
+def _of_taskgraph() -> type[BaseException]:
+    try:
+        from taskgraph.util.schema import SchemaValidationError
+    except ImportError:
+        return SystemExit  # before 23.1.0
+    found: type[BaseException] = SchemaValidationError
+    return found

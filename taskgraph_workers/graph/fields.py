@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Optional
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.model import Placement
 
 
-def known_fields(implementation: str) -> Optional[frozenset[str]]:
+def known_fields(implementation: str) -> frozenset[str] | None:
     """The fields that the installed Taskgraph's payload builder takes; None if it can't be told.
 
     Its schemas are msgspec ones since 19.1.0; a project's own may be voluptuous in any version.

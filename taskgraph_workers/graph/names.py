@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from typing import Any, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any
 
 from taskgraph_workers.model import ALIAS_FIELDS, Placement
 
@@ -36,7 +37,7 @@ def _name(asked: str, content: list[str]) -> str:
     return f"{plain}_at_{digest}"
 
 
-def asked_name(name: str) -> Optional[str]:
+def asked_name(name: str) -> str | None:
     """The worker name behind a generated alias; None for any other name.
 
     >>> asked_name(_name("b gpu.4", ["pool"])), asked_name("b-gpu")
@@ -45,8 +46,9 @@ def asked_name(name: str) -> Optional[str]:
     found = _GENERATED.fullmatch(name)
     if found is None:
         return None
-    hexed = re.sub(rb"_([0-9a-f]{2})", lambda m: bytes.fromhex(m[1].decode()), found["asked"].encode())
-    return hexed.decode(errors="replace")
+    plain = found["asked"].encode()
+    plain = re.sub(rb"_([0-9a-f]{2})", lambda m: bytes.fromhex(m[1].decode()), plain)
+    return plain.decode(errors="replace")
 
 
 def project_aliases(aliases: Mapping[str, Any]) -> Mapping[str, Any]:

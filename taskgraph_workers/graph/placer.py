@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import copy
 import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
+from typing import Any, Callable, Optional
 
 from taskgraph_workers.detect import Detect, prelude
 from taskgraph_workers.errors import Problem, WorkersError
-from taskgraph_workers.graph.errors import refuse
+from taskgraph_workers.graph.errors import Refused, refuse
 from taskgraph_workers.graph.fields import foreign_fields, known_fields
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
 from taskgraph_workers.graph.run import KindRun
-from taskgraph_workers.implementations import Unwrappable, has_prelude, put_before
+from taskgraph_workers.implementations import Unwrappable, has_env, put_before
 from taskgraph_workers.model import Placement
 from taskgraph_workers.resolve import is_known, task_env, unmet
 
@@ -40,10 +41,10 @@ class Plan:
     moved: bool
     implementation: str
     converts: bool
-    known: Optional[frozenset[str]]
+    known: frozenset[str] | None
     checks: bool
     overlay: Mapping[str, Any]
-    plain_env: Optional[Mapping[str, str]]
+    plain_env: Mapping[str, str] | None
 
     @classmethod
     def of(cls, placement: Placement, own_implementation: tuple[Any, Any]) -> Plan:
@@ -72,7 +73,7 @@ class Plan:
         return foreign_fields(self.placement, converted, self.known)
 
 
-def _plain_env(placement: Placement) -> Optional[dict[str, str]]:
+def _plain_env(placement: Placement) -> dict[str, str] | None:
     env = {name: value.value for name, value in placement.env.items()}
     plain = all(isinstance(value, str) for value in env.values())
     needed = {name for required in placement.require for name in required.env}
@@ -85,7 +86,7 @@ class Placer:
     Shared by the transforms of that kind; it collects what is wrong, and refuses it together.
     """
 
-    _placers: weakref.WeakKeyDictionary[Any, Optional[Placer]] = weakref.WeakKeyDictionary()
+    _placers: ClassVar[weakref.WeakKeyDictionary[Any, Placer | None]] = weakref.WeakKeyDictionary()
 
     def __init__(self, run: KindRun, graph_config: Any) -> None:
         self.run = run
@@ -94,7 +95,7 @@ class Placer:
         self.converting: Plans = {}  # the same, but None where ``run`` need not know
 
     @classmethod
-    def of(cls, config: Any) -> Optional[Placer]:
+    def of(cls, config: Any) -> Placer | None:
         """The placer for a ``TransformConfig``; None where there is nothing to place by.
 
         Ends the run where the configuration or the choice is wrong.
@@ -104,14 +105,14 @@ class Placer:
         return cls._placers[config]
 
     @classmethod
-    def _make(cls, config: Any) -> Optional[Placer]:
+    def _make(cls, config: Any) -> Placer | None:
         try:
             run = KindRun.of(config.graph_config, config.params, config.kind)
         except WorkersError as error:
             refuse(error.problems, loading_kind=True)
         return None if run is None else cls(run, config.graph_config)
 
-    def plan(self, name: Any) -> Optional[Plan]:
+    def plan(self, name: Any) -> Plan | None:
         """What a name gets; None where the configuration says nothing. Raises PlacementError."""
         if not isinstance(name, str):
             return None  # keyed still: a transform of the project's will make a name of it
@@ -121,7 +122,7 @@ class Placer:
             self.converting[name] = plan if plan is not None and plan.converts else None
         return self.plans[name]
 
-    def _plan(self, name: str) -> Optional[Plan]:
+    def _plan(self, name: str) -> Plan | None:
         asked = asked_name(name)
         if asked is not None:
             return self.plan(asked)
@@ -167,28 +168,31 @@ class Placer:
         with benchmarks/placement.py.
         """
         problems: list[Problem] = []
-        for task in tasks:
-            try:
-                plan = plans[task["worker-type"]]
-            except (KeyError, TypeError):
+        try:
+            for task in tasks:
                 try:
-                    plan = self.plan(task.get("worker-type"))
-                except WorkersError as error:
-                    problems += self._named(error.problems, task)
-                    continue
-            if plan is not None:
-                found = step(plan, task)
-                if found:
-                    problems += self._named(found, task)
-                    continue
-            yield task
+                    plan = plans[task["worker-type"]]
+                except (KeyError, TypeError):
+                    try:
+                        plan = self.plan(task.get("worker-type"))
+                    except WorkersError as error:
+                        problems += self._named(error.problems, task)
+                        continue
+                if plan is not None:
+                    found = step(plan, task)
+                    if found:
+                        problems += self._named(found, task)
+                        continue
+                yield task
+        except Refused as earlier:  # by one of ours that stands before this one
+            refuse([*earlier.problems, *problems], loading_kind=True)
         if problems:
-            refuse(map(self.run.located, dict.fromkeys(problems)), loading_kind=True)
+            refuse(problems, loading_kind=True)
 
     def _named(self, problems: Iterable[Problem], task: Task) -> list[Problem]:
         label = task.get("label") or f"{self.run.context.kind}-{task.get('name')}"
         return [
-            Problem(f"task {label}: {each.message}", each.path, each.hint, each.severity)
+            self.run.located(Problem(f"task {label}: {each.message}", each.path, each.hint))
             for each in problems
         ]
 
@@ -206,17 +210,20 @@ def _restore(plan: Plan, task: Task) -> list[Problem]:
 
 
 def _place(plan: Plan, task: Task) -> list[Problem]:
-    worker = task.get("worker")
-    if worker is None:
-        worker = task["worker"] = {}
-    if plan.moved and worker.get("implementation", plan.implementation) != plan.implementation:
-        return [_built_for_another(plan.placement, worker["implementation"])]
+    # A copy, since tasks of a kind.yml may share one by an anchor.
+    worker = task["worker"] = dict(task.get("worker") or ())
+    built_for = worker.get("implementation", plan.implementation)
+    if built_for != plan.implementation:
+        if plan.moved:
+            return [_built_for_another(plan.placement, built_for)]
+        if not has_env(built_for):
+            return []
     problems = plan.foreign(worker) if plan.checks else []
     task["worker-type"] = plan.name
     if plan.overlay:
         _overlay(worker, plan.overlay)
     if plan.plain_env is None:
-        problems += _full_env(plan.placement, worker)
+        problems += _full_env(plan.placement, worker, "run" in task and _comes_again())
     elif plan.plain_env:
         own = worker.get("env")
         worker["env"] = {**plan.plain_env, **own} if own else dict(plan.plain_env)
@@ -231,25 +238,37 @@ def _overlay(worker: dict[str, Any], overlay: Mapping[str, Any]) -> None:
             worker[name] = copy.deepcopy(value)  # tasks must not share what transforms may edit
 
 
-def _full_env(placement: Placement, worker: dict[str, Any]) -> list[Problem]:
+def _full_env(placement: Placement, worker: dict[str, Any], for_now: bool = False) -> list[Problem]:
+    """Give the env, and what finds it out; ``for_now`` there is no command, and more may come."""
     env, _ = task_env(placement, worker.get("env") or {})
     detected = {name: value for name, value in env.items() if isinstance(value, Detect)}
     said = {name: value for name, value in env.items() if name not in detected}
     if said or "env" in worker:
         worker["env"] = said
+    if for_now:
+        return []
     found = _detect(placement, worker, detected) if detected else []
     return unmet(placement, env) + found
+
+
+def _comes_again() -> bool:
+    """Whether a task that ``run`` has yet to build will be here again, at the head of ``task``."""
+    from taskgraph.transforms import task
+
+    from taskgraph_workers.graph.transforms import place
+
+    return place in task.transforms._transforms
 
 
 def _detect(
     placement: Placement, worker: dict[str, Any], detected: Mapping[str, Detect]
 ) -> list[Problem]:
     """Put the prelude that finds these values out before the task's command."""
-    implementation, command = placement.implementation, worker.get("command")
-    if has_prelude(implementation, placement.os, command):
-        return []
+    implementation = placement.implementation
     try:
-        worker["command"] = put_before(implementation, placement.os, command, prelude(detected))
+        worker["command"] = put_before(
+            implementation, placement.os, worker.get("command"), prelude(detected)
+        )
     except Unwrappable as error:
         path = {**placement.env, **placement.env_override}[min(detected)].path
         names = ", ".join(sorted(detected))

@@ -5,7 +5,8 @@ Where ``workers-config`` says nothing they hand the tasks on as they are.
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from taskgraph_workers.graph.placer import Placer, Task
 
