@@ -6,7 +6,7 @@ import copy
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable, ClassVar, Optional
 
 from taskgraph_workers.detect import Detect, prelude
 from taskgraph_workers.errors import Problem, WorkersError
