@@ -31,7 +31,8 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_are_short(path: Path):
     """No file has more than 400 lines."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= 400
 
 
 def test_functions_are_short():
