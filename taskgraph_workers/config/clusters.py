@@ -98,6 +98,7 @@ def clusters() -> Shape:
             "groups": table(group, line),
         },
         needs=("scheduler",),
+        others="a header line of the scheduler's own goes into directives, as it is",
     )
     return table(cluster, line)
 

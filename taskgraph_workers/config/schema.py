@@ -20,6 +20,7 @@ from taskgraph_workers.config.shapes import (
     line,
     list_of,
     one_or_more,
+    optional,
     pattern,
     section,
     table,
@@ -64,10 +65,12 @@ def shape(known: Known) -> Shape:
     by = tuple(each for each in KEYED_BY if each != "profile")
     return section(
         {
+            # What is included is put together with the rest before anything is read.
+            "include": lambda raw: raw,
             "workers": table(entries.machine),
             "profiles": table(profile, line),
             "select": section(
-                {"default": keyed(selection(known), known, by), "parameter": _parameter}
+                {"default": keyed(optional(selection(known)), known, by), "parameter": _parameter}
             ),
             "require": _or_nothing(list_of(require)),
             "protect": section(
@@ -185,7 +188,10 @@ def _or_nothing(inner: Shape) -> Shape:
 def _levels(raw: Any) -> frozenset[str]:
     levels = frozenset(list_of(level)(raw))
     if not levels:
-        raise Fault("names no level, so the profile could never be used", "leave it out for all")
+        raise Fault(
+            "names no level, so the profile could never be used",
+            "leave levels out to allow all of them",
+        )
     return levels
 
 

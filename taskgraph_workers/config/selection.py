@@ -45,13 +45,15 @@ def by_kind(known: Known) -> Shape:
 
     def profile(raw: Any) -> str:
         if not isinstance(raw, str):
-            raise Fault(f"must be a profile, or a mapping from kinds to profiles, not {said(raw)}")
+            raise Fault(f"must be the name of a profile, not {said(raw)}")
         return str(profile_name(known)(raw))
 
     def read(raw: Any) -> dict[str, str]:
         if isinstance(raw, Mapping):
             value: dict[str, str] = table(profile, kind)(raw)
             return value
+        if not isinstance(raw, str):
+            raise Fault(f"must be a profile, or a mapping from kinds to profiles, not {said(raw)}")
         return {"default": profile(raw)}
 
     def kind(raw: Any) -> str:
@@ -93,6 +95,8 @@ def placed_selection(value: Any, source: str, path: Path) -> Any:
             for key, each in value.choices.items()
         }
         return Keyed(value.by, choices)
+    if value is None:
+        return None
     layer = value.overrides
     if layer is not None:
         layer = Layer(source, placed_all(layer.entries, (*path, "workers")))

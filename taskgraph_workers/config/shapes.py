@@ -132,14 +132,19 @@ def optional(shape: Shape) -> Shape:
     return lambda raw: None if raw is None else shape(raw)
 
 
-def section(shapes: Mapping[str, Shape], needs: Sequence[str] = ()) -> Shape:
-    """A shape: a mapping with these keys, of which ``needs`` must be there."""
+def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str = "") -> Shape:
+    """A shape: a mapping with these keys, of which ``needs`` must be there.
+
+    ``others`` is a hint for a key that is none of these, nor like one.
+    """
     schema = vol.Schema({vol.Optional(key): shape for key, shape in shapes.items()})
 
     def read(raw: Any) -> dict[str, Any]:
         raw = mapping(raw)
         missing = [key for key in needs if raw.get(key) is None]
-        faults: list[vol.Invalid] = [_unknown_key(key, shapes) for key in raw if key not in shapes]
+        faults: list[vol.Invalid] = [
+            _unknown_key(key, shapes, others) for key in raw if key not in shapes
+        ]
         faults += [Fault(f"{key} is missing") for key in missing]
         value: dict[str, Any] = {}
         try:
@@ -152,19 +157,27 @@ def section(shapes: Mapping[str, Shape], needs: Sequence[str] = ()) -> Shape:
     return read
 
 
-def _unknown_key(key: Any, known: Collection[str]) -> Fault:
+def _unknown_key(key: Any, known: Collection[str], others: str) -> Fault:
+    hint = did_you_mean(str(key), known)
+    if others and not hint.startswith("did"):
+        hint = others
+    return _not_keyed(key) or Fault("unknown key", hint, at=[key])
+
+
+def _not_keyed(key: Any) -> Fault | None:
+    """A fault where a key says that something differs by context which can't."""
     if isinstance(key, str) and key[:3] == "by-" and key[3:] in KEYED_BY:
-        return Fault(f"nothing can be keyed {key} here", at=[key])
-    return Fault("unknown key", did_you_mean(str(key), known), at=[key])
+        return Fault(f"nothing can be keyed {key} here", "key the values below it", [key])
+    return None
 
 
 def table(shape: Shape, key: Shape = pattern) -> Shape:
     """A shape: a mapping whose keys are the user's own; ``key`` reads each of them."""
 
     def read(raw: Any) -> dict[str, Any]:
-        faults: list[vol.Invalid] = []
+        faults: list[vol.Invalid] = [each for each in map(_not_keyed, mapping(raw)) if each]
         value: dict[str, Any] = {}
-        for name, content in mapping(raw).items():
+        for name, content in mapping(raw).items() if not faults else ():
             try:
                 known = read_key(name, key)
                 value[known] = shape(content)

@@ -37,6 +37,7 @@ class Trial:
         self.found: dict[object, Problem] = {}
         self.unplaced: dict[str, list[str]] = {}
         self.unset: dict[tuple[Path, str, str | None], list[str]] = {}
+        self.ended: set[tuple[str | None, str]] = set()
         self.told: set[object] = set()
 
     def problems(self) -> list[Problem]:
@@ -57,12 +58,15 @@ class Trial:
         # Parents first: what is wrong in one is told of it, and not of those that extend it.
         for name in sorted(sure, key=lambda each: len(lineage(self.config, each))):
             yield Choice(name, "")
-        if not said or any("default" not in each.profiles for each in said):
+        if not said:
             yield Choice()
         for each in said:
-            for name in dict.fromkeys(each.profiles.values()):
-                if each.overrides is not None and name in sure:
-                    yield Choice(name, each.source, (each.overrides,))
+            overrides = () if each.overrides is None else (each.overrides,)
+            if "default" not in each.profiles:
+                yield Choice(None, each.source, overrides)
+            for profile in dict.fromkeys(each.profiles.values()):
+                if overrides and profile in sure:
+                    yield Choice(profile, each.source, overrides)
 
     def _is_sure(self, profile: str) -> bool:
         try:
@@ -149,11 +153,14 @@ class Trial:
         elif not path:
             self._nowhere(problem, chain[-1], choice, context)
         else:
+            self.ended.add((choice.profile, chain[-1]))
             self.found.setdefault(path, problem)
 
     def _no_branch(self, problem: Problem, context: Context) -> None:
         """A value without a branch is a fault where it is sure that the context comes up."""
         by = str(problem.path[-1])[3:]
+        if problem.path[:2] == ALIASES:
+            return  # Taskgraph's own; it may be an alias for other levels
         problem = translated(problem, self.config)
         if by == "profile" and context.profile is not None:
             self.found.setdefault(problem.path, problem)
@@ -164,6 +171,7 @@ class Trial:
         """A name that is no alias, and has an entry that does not place it, or was dropped."""
         layers = layers_of(self.config, choice)
         for _, change in changes_for(self.config, name, layers, context):
+            self.ended.add((choice.profile, name))
             self.found.setdefault(change.path, replace(problem, path=change.path))
             return
         self._unplaced(name, choice)
@@ -175,9 +183,11 @@ class Trial:
 
     def _partial(self) -> Iterator[Problem]:
         for profile, names in self.unplaced.items():
-            what = f"under this profile nothing places {listed(names)}"
-            hint = "fine for a profile that is meant for some kinds; else: extends: <a profile>"
-            yield Problem(what, self.config.profiles[profile].path, hint, "warning")
+            told = [name for name in names if (profile, name) not in self.ended]
+            if told:
+                what = f"under this profile nothing places {listed(told)}"
+                hint = "fine if it is meant for some kinds only; else let it extend a profile"
+                yield Problem(what, self.config.profiles[profile].path, hint, "warning")
 
     def _placed(self, placement: Placement) -> None:
         said = {**placement.env, **placement.env_override}
@@ -191,7 +201,7 @@ class Trial:
                     self.unset.setdefault(at, []).append(placement.asked)
 
     def _requirements(self) -> Iterator[Problem]:
-        for (path, env, profile), names in self.unset.items():
+        for (path, env, profile), names in sorted(self.unset.items(), key=lambda each: each[0][:2]):
             under = f" under profile {profile!r}" if profile else ""
             what = f"{env} is required, and nothing here sets it on {listed(names)}{under}"
             hint = "give it in workers-config.workers or the profile, if not every task has its own"

@@ -1,0 +1,27 @@
+"""Every profile tried on every name."""
+
+from __future__ import annotations
+
+import pytest
+from config_cases import KINDS, cases
+
+from taskgraph_workers.config.trial import Trial
+
+
+@pytest.mark.parametrize(("body", "told"), cases("trial.txt"))
+def test_faults(project, body: str, told: str):
+    """Dead ends, loops, missing branches and unmet requirements are told once each."""
+    assert project.told(body, KINDS) == told
+
+
+def test_a_large_configuration_is_tried_in_few_steps(project, monkeypatch: pytest.MonkeyPatch):
+    """A name that no profile moves is placed once, not once for each profile."""
+    tried = []
+    placed = Trial._placed
+    monkeypatch.setattr(
+        Trial, "_placed", lambda self, each: (tried.append(each.chain), placed(self, each))
+    )
+    profiles = {f"p{number}": {"workers": {"b-0": "b-cpu"}} for number in range(5)}
+    project.config(f"profiles: {profiles}")
+    assert tried.count(("b-gpu",)) == 1
+    assert tried.count(("b-0", "b-cpu")) == 5
