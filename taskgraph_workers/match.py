@@ -7,6 +7,7 @@ where a value comes from, could not be told. A property test holds the two toget
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
@@ -23,9 +24,19 @@ class Ambiguous(ValueError):
         return f"{' and '.join(map(repr, self.keys))} both match {self.name!r}"
 
 
+# re keeps 512 patterns and no more; a table that is larger would be compiled anew for every name.
+@functools.lru_cache(maxsize=8192)
+def _compiled(key: str) -> re.Pattern[str]:
+    return re.compile(key + "$")
+
+
 def matches(pattern: str, name: str) -> bool:
-    """Whether one key matches ``name``, exactly or as a whole-name regular expression."""
-    return pattern == name or re.match(pattern + "$", name) is not None
+    """Whether one key matches ``name``, exactly or as a regular expression.
+
+    As in Taskgraph the expression is ``pattern`` with ``$`` behind it: whole names, except that in
+    ``a|b`` only the last alternative is held to the end.
+    """
+    return pattern == name or _compiled(pattern).match(name) is not None
 
 
 def find(keys: Mapping[str, object], name: str) -> tuple[str, ...]:
@@ -36,7 +47,7 @@ def find(keys: Mapping[str, object], name: str) -> tuple[str, ...]:
     """
     if name in keys:
         return (name,)
-    found = tuple(key for key in keys if re.match(key + "$", name))
+    found = tuple(key for key in keys if _compiled(key).match(name))
     if found:
         return found
     return ("default",) if "default" in keys else ()

@@ -69,3 +69,18 @@ def test_a_name_that_is_no_pattern_can_be_a_key():
     assert find(table("c++("), "c++(") == ("c++(",)
     with pytest.raises(re.error):
         find(table("c++("), "gpu")
+
+
+def test_a_large_table_is_compiled_once(monkeypatch: pytest.MonkeyPatch):
+    """No pattern is compiled a second time, though `re` itself would have dropped the first."""
+    keys = table(*(f"name-{index}-.*" for index in range(1000)))
+    assert find(keys, "other") == ()
+    monkeypatch.setattr(re, "compile", None)
+    monkeypatch.setattr(re, "match", None)
+    assert find(keys, "name-7-x") == ("name-7-.*",)
+
+
+def test_only_the_last_alternative_is_held_to_the_end():
+    """As Taskgraph writes it, `a|b` is `a|b$`; parentheses hold both."""
+    assert find(table("gpu|cpu"), "gpu-4") == ("gpu|cpu",)
+    assert find(table("(gpu|cpu)"), "gpu-4") == ()
