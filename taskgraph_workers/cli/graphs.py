@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,12 +25,14 @@ def make(wanted: Wanted, name: str, output: Output, like: Graph | None = None) -
     """A graph that is known to people by a name. Raises WorkersError, which says that name."""
     from taskgraph_workers.graph.generate import GraphError, generate
 
-    with _logging(output, name):
+    with _logging(output, name), _quiet_children():
         try:
             return generate(wanted, like)
         except GraphError as error:
-            if error.__cause__ is not None and output.verbose:
-                output.talk_lines("".join(traceback.format_exception(None, error.__cause__, None)))
+            cause = error.__cause__
+            if cause is not None and output.verbose:
+                told = traceback.format_exception(type(cause), cause, cause.__traceback__)
+                output.talk_lines("".join(told))
             raise WorkersError(Problem(f"{name} can't be made: {error}")) from None
 
 
@@ -43,6 +48,27 @@ def _logging(output: Output, name: str) -> Iterator[None]:
         logging.root.setLevel(level)
         logging.root.removeHandler(handler)
         output.clear()
+
+
+@contextmanager
+def _quiet_children() -> Iterator[None]:
+    """Taskgraph forks, and Ctrl-C reaches each child, which would print a traceback of its own."""
+    owner = os.getpid()
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        if os.getpid() != owner:
+            os._exit(130)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what a signal does
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Handler(logging.Handler):
