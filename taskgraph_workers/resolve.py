@@ -29,7 +29,6 @@ from taskgraph_workers.model import (
     Layer,
     Placement,
     Profile,
-    Requirement,
     Selection,
     Value,
 )
@@ -207,6 +206,7 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
     if any(name not in fields for name in ALIAS_FIELDS):
         raise _dead_end(config, chain, choice, context, fields)
     fields = _filled_in(fields, chain[-1], context)
+    require = (r for r in config.require if any(match.any_matches(r.workers, n) for n in chain))
     env_here = has_env(fields["implementation"].value)
     return Placement(
         chain=chain,
@@ -217,7 +217,7 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
         env_override=strong.env if env_here else {},
         resources=_over(weak.resources, strong.resources),
         worker=_over(weak.worker, strong.worker),
-        require=_requirements(config, chain) if env_here else (),
+        require=tuple(require) if env_here else (),
     )
 
 
@@ -313,14 +313,6 @@ def task_env(
     said = _over(placement.env, {n: Value(v, "task", ("env", n)) for n, v in own.items()})
     said = _over(said, placement.env_override)
     return {n: v.value for n, v in said.items() if v.value is not None}, said
-
-
-def _requirements(config: Config, chain: tuple[str, ...]) -> tuple[Requirement, ...]:
-    return tuple(
-        each
-        for each in config.require
-        if any(match.any_matches(each.workers, name) for name in chain)
-    )
 
 
 # --- Values that differ by context ----------------------------------------------------------

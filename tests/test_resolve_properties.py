@@ -128,7 +128,7 @@ def outcome(placement: Placement | str) -> Any:
 
 # --- Properties -----------------------------------------------------------------------------
 
-many = settings(deadline=None, max_examples=60)
+many = settings(max_examples=60)
 
 
 @many
@@ -224,6 +224,8 @@ def test_a_child_can_drop_all_that_its_parent_says(
     child = profile("child", nothing, extends="p")
     config = replace(config, profiles={**config.profiles, "child": child})
     under = placed(config, asked, replace(choice, profile="child"), context)
+    # Patterns that clash in the parent clash in such a child, too.
+    assume(isinstance(under, Placement) or "both match" not in under)
     assert outcome(under) == outcome(placed(config, asked, replace(choice, profile=None), context))
 
 

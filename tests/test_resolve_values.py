@@ -74,6 +74,17 @@ def test_a_value_may_be_keyed_anywhere(entry: Any):
     assert (placed.chain, plain(placed.env)) == (("a", "gpu"), {"X": "1"})
 
 
+def test_values_inside_a_worker_may_be_keyed():
+    """A `worker` is laid over a payload of any depth, so a value may be keyed at any depth."""
+    by_level = keyed("level", **{"1": 60, "3": 3600})
+    said = {"limits": {"max": by_level}, "mounts": [{"size": by_level}, "plain"]}
+    placed = place("gpu", child={"gpu": {"worker": said}})
+    assert plain(placed.worker) == {"limits": {"max": 60}, "mounts": [{"size": 60}, "plain"]}
+    assert said["limits"]["max"] is by_level
+    problem = refusal("gpu", child={"gpu": {"worker": {"a": [keyed("level", **{"3": 1})]}}})
+    assert problem.path == ("profiles", "child", "workers", "gpu", "worker", "a", 0, "by-level")
+
+
 def test_an_entry_keyed_to_nothing_is_a_null_entry():
     """A branch of null drops a parent's entry, or says nothing of a machine."""
     nothing = keyed("kind", train=None, default={"to": "gpu-4"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from taskgraph.util.attributes import keymatch
 from taskgraph.util.keyed_by import evaluate_keyed_by
@@ -28,7 +28,6 @@ def outcome(function, *arguments):
         return type(error)
 
 
-@settings(deadline=None)
 @given(st.lists(KEYS, unique=True, max_size=6), NAMES)
 @example(["a|b"], "ab")
 @example(["a"], "a\n")
@@ -48,7 +47,6 @@ def branch(table: dict[str, str], name: str) -> str | None:
         return "clash" if "Multiple matching values" in str(refusal) else None
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "[ab]", "b|c", ".", "default"]), unique=True, min_size=1),
     st.sampled_from("abcd"),
