@@ -37,7 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     version = f"%(prog)s {taskgraph_workers.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         import_module(f"taskgraph_workers.cli.{name}").add_parser(subparsers)
     return parser

@@ -10,13 +10,25 @@ import argparse
 import os
 from typing import Any
 
+# The column where the text of a help begins.
+_HELP_AT = 28
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Leaves examples as they are, and has the same columns in the help of each command."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, max_help_position=_HELP_AT, **options)
+        # argparse forgets that subcommands are indented, and breaks their lines.
+        self._action_max_length = _HELP_AT - self._current_indent - 2
+
 
 class Parser(argparse.ArgumentParser):
     """argparse's, with whole option names only and the layout of examples kept."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _Help)
         super().__init__(*args, **options)
 
 

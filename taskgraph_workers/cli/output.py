@@ -54,7 +54,7 @@ class Output:
 
     def json(self, fields: Mapping[str, Any]) -> None:
         """One JSON object, with the version of its shape."""
-        print(json.dumps({"version": 1, **fields}, indent=2))
+        print(json.dumps({"version": 1, **fields}, indent=2), file=sys.stdout)
 
     def text(self, text: str) -> None:
         """A text that is meant for a file or another program: as it is."""

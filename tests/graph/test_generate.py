@@ -107,7 +107,8 @@ def shop(project: Project) -> Project:
 def transform(project: Project, body: str) -> None:
     """Write the project's module, with this body for its transform."""
     body = textwrap.indent(textwrap.dedent(body), "    ")
-    text = f"import taskgraph_workers\nregister = taskgraph_workers.register\n\ndef transform(config, tasks):\n{body}"
+    head = "import taskgraph_workers\nregister = taskgraph_workers.register\n"
+    text = f"{head}\ndef transform(config, tasks):\n{body}"
     project.write("taskcluster/shop_taskgraph.py", text)
     project.commit()
 
@@ -147,8 +148,8 @@ FAILURE = """
         generate(Wanted("taskcluster", "params.yml", choice="onprem"))
     except WorkersError as error:
         cause = error.__cause__
-        told = "".join(traceback.format_exception(None, cause, cause.__traceback__)) if cause else ""
-        print(json.dumps([type(error).__name__, str(error), told]))
+        told = cause and traceback.format_exception(None, cause, cause.__traceback__)
+        print(json.dumps([type(error).__name__, str(error), "".join(told or ())]))
 """
 
 
