@@ -14,12 +14,7 @@ from taskgraph_workers.errors import Problem
 
 
 class Refused(BaseException):
-    """The run is refused; ``str()`` is what the user is shown. Raised as one of Taskgraph's own.
-
-    ``problems`` are those it was refused for; empty in another process than the one that raised it.
-    """
-
-    problems: tuple[Problem, ...] = ()
+    """The run is refused; ``str()`` is what the user is shown. Raised as one of Taskgraph's own."""
 
     def __reduce__(self) -> Any:
         return refusal, (str(self), not isinstance(self, SystemExit))
@@ -33,9 +28,7 @@ def refuse(problems: Iterable[Problem], loading_kind: bool = False) -> NoReturn:
     """
     found = tuple(dict.fromkeys(problems))
     count = f"{len(found)} problem{'s' if len(found) != 1 else ''}"
-    refused = refusal(f"workers-config: {count}\n" + "\n".join(map(str, found)), loading_kind)
-    refused.problems = found
-    raise refused
+    raise refusal(f"workers-config: {count}\n" + "\n".join(map(str, found)), loading_kind)
 
 
 def refusal(message: str, loading_kind: bool) -> Refused:

@@ -10,7 +10,7 @@ from typing import Any, Callable, ClassVar, Optional
 
 from taskgraph_workers.detect import Detect, prelude
 from taskgraph_workers.errors import Problem, WorkersError
-from taskgraph_workers.graph.errors import Refused, refuse
+from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.fields import foreign_fields, known_fields
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
 from taskgraph_workers.graph.run import KindRun
@@ -93,6 +93,7 @@ class Placer:
         self.graph_config = graph_config
         self.plans: Plans = {}
         self.converting: Plans = {}  # the same, but None where ``run`` need not know
+        self.problems: list[Problem] = []
 
     @classmethod
     def of(cls, config: Any) -> Placer | None:
@@ -151,7 +152,9 @@ class Placer:
         ``run`` wants the implementation and the os alone. So a task keeps the name it asked for
         wherever it can, and a project's transforms can go on comparing it.
         """
-        return self._refusing(tasks, self.converting, _rename)
+        # `run` takes all tasks before it hands on the first. So whoever comes after it refuses
+        # them, and what is wrong with the others is told with it.
+        return self._stepping(tasks, self.converting, _rename)
 
     def after_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """The asked name again, until ``task`` needs the other one."""
@@ -162,32 +165,31 @@ class Placer:
         return self._refusing(tasks, self.plans, _place)
 
     def _refusing(self, tasks: Iterable[Task], plans: Plans, step: Step) -> Iterator[Task]:
-        """``step(plan, task)`` for each task that has a plan; refuse all problems at the end.
+        yield from self._stepping(tasks, plans, step)
+        if self.problems:
+            refuse(self.problems, loading_kind=True)
+
+    def _stepping(self, tasks: Iterable[Task], plans: Plans, step: Step) -> Iterator[Task]:
+        """``step(plan, task)`` for each task that has a plan; one with a problem goes no further.
 
         This loop and :func:`_place` are what every task of a graph costs: measure a change here
         with benchmarks/placement.py.
         """
-        problems: list[Problem] = []
-        try:
-            for task in tasks:
+        for task in tasks:
+            try:
+                plan = plans[task["worker-type"]]
+            except (KeyError, TypeError):
                 try:
-                    plan = plans[task["worker-type"]]
-                except (KeyError, TypeError):
-                    try:
-                        plan = self.plan(task.get("worker-type"))
-                    except WorkersError as error:
-                        problems += self._named(error.problems, task)
-                        continue
-                if plan is not None:
-                    found = step(plan, task)
-                    if found:
-                        problems += self._named(found, task)
-                        continue
-                yield task
-        except Refused as earlier:  # by one of ours that stands before this one
-            refuse([*earlier.problems, *problems], loading_kind=True)
-        if problems:
-            refuse(problems, loading_kind=True)
+                    plan = self.plan(task.get("worker-type"))
+                except WorkersError as error:
+                    self.problems += self._named(error.problems, task)
+                    continue
+            if plan is not None:
+                found = step(plan, task)
+                if found:
+                    self.problems += self._named(found, task)
+                    continue
+            yield task
 
     def _named(self, problems: Iterable[Problem], task: Task) -> list[Problem]:
         label = task.get("label") or f"{self.run.context.kind}-{task.get('name')}"

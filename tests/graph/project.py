@@ -92,10 +92,8 @@ class Project:
         """Write a file: text as it is (without its indent), all else as YAML."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            textwrap.dedent(content) if isinstance(content, str) else dump(content),
-            encoding="utf-8",
-        )
+        text = textwrap.dedent(content) if isinstance(content, str) else dump(content)
+        path.write_text(text, encoding="utf-8")
         return path
 
     def config(
