@@ -121,6 +121,27 @@ class Select:
 
 
 @dataclass(frozen=True)
+class Action:
+    """The action "run on other workers": who may start it, where, and its place in menus.
+
+    ``permission`` is the last part of the role that an action task of this kind has. ``levels``
+    of None are all.
+    """
+
+    permission: str = "generic"
+    levels: Optional[frozenset[str]] = None
+    order: int = 250
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What decision tasks do besides: ``plan`` among their artifacts, and the action, if any."""
+
+    plan: bool = True
+    action: Optional[Action] = Action()
+
+
+@dataclass(frozen=True)
 class Config:
     """A whole, valid configuration.
 
@@ -136,6 +157,7 @@ class Config:
     require: tuple[Requirement, ...] = ()
     protected_workers: tuple[str, ...] = ()
     protected_kinds: tuple[str, ...] = ()
+    decision: Decision = Decision()
     clusters: Mapping[str, Any] = field(default_factory=dict)
     dispatch: Optional[Any] = None
     trace: Any = field(default=None, compare=False, repr=False)

@@ -8,6 +8,7 @@ from typing import Any
 import voluptuous as vol
 
 from taskgraph_workers.config import clusters
+from taskgraph_workers.config.decision import decision
 from taskgraph_workers.config.dispatch import dispatch
 from taskgraph_workers.config.entries import Entries, env_name, placed_all
 from taskgraph_workers.config.faults import Fault, faults_of, path_of
@@ -33,6 +34,7 @@ from taskgraph_workers.model import (
     KEYED_BY,
     Change,
     Config,
+    Decision,
     Keyed,
     Layer,
     Profile,
@@ -76,6 +78,7 @@ def shape(known: Known) -> Shape:
             "protect": section(
                 {"workers": one_or_more(pattern), "kinds": one_or_more(_kind(known))}
             ),
+            "decision": decision(),
             "clusters": clusters.clusters(),
             "dispatch": dispatch(known),
         }
@@ -101,6 +104,7 @@ def build(value: Mapping[str, Any], aliases: Any, trace: Any) -> Config:
         ),
         protected_workers=protect.get("workers", ()),
         protected_kinds=protect.get("kinds", ()),
+        decision=value.get("decision", Decision()),
         clusters={
             name: clusters.build(name, each, (*TOP, "clusters", name))
             for name, each in value.get("clusters", {}).items()

@@ -1,0 +1,46 @@
+"""``workers-config.decision``: what decision tasks write down, and the action they offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from taskgraph_workers.config.faults import Fault, said
+from taskgraph_workers.config.shapes import Shape, count, level, line, list_of, section
+from taskgraph_workers.model import Action, Decision
+
+
+def decision() -> Shape:
+    """The shape of ``decision``."""
+    read = section({"plan": _yes_or_no, "action": _action})
+    return lambda raw: Decision(**read(raw))
+
+
+def _yes_or_no(raw: Any) -> bool:
+    if not isinstance(raw, bool):
+        raise Fault(f"must be true or false, not {said(raw)}")
+    return raw
+
+
+def _action(raw: Any) -> Action | None:
+    if raw is None or raw is True:
+        return Action()
+    if raw is False:
+        return None
+    if not isinstance(raw, Mapping):
+        raise Fault(f"must be false, or a mapping, not {said(raw)}")
+    return Action(**section({"permission": _permission, "levels": _levels, "order": count(0)})(raw))
+
+
+def _permission(raw: Any) -> str:
+    value = line(raw)
+    if "/" in value:  # Taskgraph refuses it later, without a place (taskgraph.actions.registry)
+        raise Fault(f"{value!r} holds a slash, which no permission may", "use a dash")
+    return value
+
+
+def _levels(raw: Any) -> frozenset[str]:
+    levels = frozenset(list_of(level)(raw))
+    if not levels:
+        raise Fault("names no level", "write `action: false` for no action")
+    return levels
