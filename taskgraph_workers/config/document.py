@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from taskgraph_workers.config.faults import said
 from taskgraph_workers.config.locate import Loader, Source, Trace, find, oddities
 from taskgraph_workers.errors import Path, Problem
 
@@ -115,9 +116,9 @@ class _Reader:
                 names = [((*at, place), name) for place, name in enumerate(raw)]
             for place, name in names:
                 if not isinstance(name, str) or not name:
-                    self._fault("must be the name of a file", index, place)
+                    self._fault(f"must be the name of a file, not {said(name)}", index, place)
             return [(place, name) for place, name in names if isinstance(name, str) and name]
-        self._fault("must be a list of file names", index, at)
+        self._fault(f"must be a list of file names, not {said(raw)}", index, at)
         return []
 
     def _include(
@@ -154,10 +155,10 @@ class _Reader:
             self.document.problems.append(problem.at(source.shown, problem.line, problem.column))
         prefix: Path = ("workers-config",) if raw.keys() == {"workers-config"} else ()
         raw = raw["workers-config"] if prefix else raw
-        if isinstance(raw, Mapping):
-            return raw, prefix
-        self._fault("must be a mapping", index, prefix)
-        return (None if raw is not None else {}), prefix
+        if raw is None or isinstance(raw, Mapping):
+            return raw or {}, prefix
+        self._fault(f"must be a mapping, not {said(raw)}", index, prefix)
+        return None, prefix
 
     def _fault(self, message: str, index: int, path: Path, hint: str = "") -> None:
         if index not in self.nodes:
@@ -189,7 +190,7 @@ def parse(source: Source) -> dict[Any, Any]:
         raw = yaml.load(source.content or b"", Loader=Loader)
         if raw is None or (isinstance(raw, dict) and not too_deep(raw)):
             return raw or {}
-        what = "the file must hold a mapping" if not isinstance(raw, dict) else TOO_DEEP
+        what = TOO_DEEP if isinstance(raw, dict) else f"must hold a mapping, not {said(raw)}"
     except yaml.MarkedYAMLError as error:
         what = f"not readable as YAML: {error.problem or error.context}"
         mark = error.problem_mark or error.context_mark
@@ -228,11 +229,11 @@ def _merged(strong: Any, weak: Any, path: Path, into: tuple[Part, Origins]) -> A
     if not _merges(strong, path) or not _merges(weak, path):
         return strong
     value = dict(strong)
-    for key, said in weak.items():
+    for key, weaker in weak.items():
         if key in strong:
-            value[key] = _merged(strong[key], said, (*path, key), into)
+            value[key] = _merged(strong[key], weaker, (*path, key), into)
         else:
-            value[key] = said
+            value[key] = weaker
             _adopt((*path, key), (*path, key), into)
     return value
 

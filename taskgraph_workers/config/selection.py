@@ -58,8 +58,6 @@ def by_kind(known: Known) -> Shape:
 
     def kind(raw: Any) -> str:
         name = line(raw)
-        if name.startswith("by-"):
-            raise Fault("nothing can be keyed here", "key the whole of select.default")
         if known.kinds is None or name == "default" or name in known.kinds:
             return name
         raise Fault(f"there is no kind {name!r}", did_you_mean(name, known.kinds))

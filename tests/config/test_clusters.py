@@ -1,0 +1,73 @@
+"""Clusters."""
+
+from __future__ import annotations
+
+import pytest
+from config_cases import KINDS, cases
+
+from taskgraph_workers.config.clusters import SCHEDULERS, Cluster, Group, Node
+
+
+@pytest.mark.parametrize(("body", "told"), cases("clusters.txt"))
+def test_faults(project, body: str, told: str):
+    """Each fault of a cluster is told with its place."""
+    assert project.told(body, KINDS) == told
+
+
+def test_a_cluster(project):
+    """What a node has is rounded down, what a worker needs up; `auto` is worked out later."""
+    config = project.config(
+        """
+        clusters:
+            lab:
+                scheduler: slurm
+                node: {cores: 36, gpus: 4, memory: 256GB}
+                queue: pdebug
+                bank: wbronze
+                walltime: "00:20:00"
+                setup: [module load cuda, . /opt/worker/bin/activate]
+                directives: ['#SBATCH --mail-type=END']
+                groups:
+                    trainers:
+                        pool: lab/gpu
+                        number: auto
+                        cores: 8
+                        gpus: 4
+                        memory: 16GB
+                        command: [start-worker, /etc/worker.yml]
+                    helpers: {command: start-worker}
+        """
+    )
+    at = ("workers-config", "clusters", "lab")
+    assert config.clusters["lab"] == Cluster(
+        name="lab",
+        scheduler="slurm",
+        path=at,
+        node=Node(cores=36, gpus=4, memory=244140),
+        queue="pdebug",
+        bank="wbronze",
+        walltime_s=1200,
+        setup=("module load cuda", ". /opt/worker/bin/activate"),
+        directives=("#SBATCH --mail-type=END",),
+        groups={
+            "trainers": Group(
+                name="trainers",
+                command=("start-worker", "/etc/worker.yml"),
+                path=(*at, "groups", "trainers"),
+                pool="lab/gpu",
+                number=None,
+                cores=8,
+                gpus=4,
+                memory=15259,
+            ),
+            "helpers": Group("helpers", "start-worker", (*at, "groups", "helpers")),
+        },
+    )
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize(("walltime", "seconds"), [("90m", 5400), ("2h", 7200), (60, 60)])
+def test_every_scheduler(project, scheduler: str, walltime: object, seconds: int):
+    """A scheduler is all that a cluster needs; durations are read the same for all of them."""
+    config = project.config(f"clusters: {{c: {{scheduler: {scheduler}, walltime: {walltime}}}}}")
+    assert config.clusters["c"].walltime_s == seconds
