@@ -51,7 +51,9 @@ def deployment(parameters: dict[str, Any]) -> Iterator[Deployment]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path.endswith("/scopes/current"):
-                said = json.dumps({"scopes": ["assume:repo:github.com/example/shop:action:generic"]})
+                said = json.dumps(
+                    {"scopes": ["assume:repo:github.com/example/shop:action:generic"]}
+                )
             elif self.path.endswith("parameters.yml") and SAYS_WHERE:
                 said = json.dumps({"url": f"{held.url}/the-file"})
             elif self.path.endswith(("parameters.yml", "/the-file")):

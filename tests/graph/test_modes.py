@@ -14,7 +14,16 @@ from typing import Any
 
 import pytest
 
-from tests.graph.project import ALIASES, DOCKER, PARAMETERS, REPOSITORY, Graph, Project, env_of, pool
+from tests.graph.project import (
+    ALIASES,
+    DOCKER,
+    PARAMETERS,
+    REPOSITORY,
+    Graph,
+    Project,
+    env_of,
+    pool,
+)
 from tests.graph.shop import WORKERS_CONFIG, write_shop
 from tests.graph.taskcluster import Deployment, deployment
 
@@ -28,7 +37,7 @@ CONFIG: dict[str, Any] = {
     },
     "select": {"default": "here"},
 }
-ACTIONS = '''
+ACTIONS = """
 def register(graph_config):
     import taskgraph_workers
     from taskgraph.actions.registry import register_callback_action
@@ -46,7 +55,7 @@ def train(parameters, graph_config, input, task_group_id, task_id):
 
     parameters = Parameters(**{**parameters, "workers": input["profile"]})
     taskgraph_decision({"root": graph_config.root_dir}, parameters=parameters)
-'''
+"""
 
 
 def write_project(project: Project, config: Any = CONFIG, **taskgraph: Any) -> Project:
