@@ -45,10 +45,13 @@ class _Kept:
 _kept: dict[tuple[bytes, str], _Kept] = {}
 
 
-def load(data: Mapping[str, Any], root: Root | None = None) -> Config:
+def load(
+    data: Mapping[str, Any], root: Root | None = None, kinds: Iterable[str] | None = None
+) -> Config:
     """The configuration in a parsed config.yml; ``root`` is the folder that config.yml is in.
 
-    Raises :class:`ConfigError` with every problem, errors first, if one is an error. Cheap when
+    ``kinds`` are the project's kinds; without them no kind is looked up. Raises
+    :class:`ConfigError` with every problem, errors first, if one is an error. Cheap when
     nothing has changed: it is kept by content, and every file is read again to compare.
     """
     folder = "" if root is None else os.path.abspath(root)
@@ -56,7 +59,7 @@ def load(data: Mapping[str, Any], root: Root | None = None) -> Config:
     kept = _kept.get(key)
     if kept is not None and all(content_of(file) == was for file, was in kept.files):
         return kept.config
-    config, problems, files = _check(data, folder or None, None, "config.yml")
+    config, problems, files = _check(data, folder or None, kinds, "config.yml")
     if config is None:
         raise _all(problems)
     while len(_kept) >= _MOST_KEPT:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.run import KindRun, config_of
-from taskgraph_workers.model import Placement
+from taskgraph_workers.model import Choice, Config, Placement
 from taskgraph_workers.resolve import task_env
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def warnings(taskgraph: Any, graph_config: Any, parameters: Mapping[str, Any]) -
 
 def _bypassing(run: KindRun, graph_config: Any, pools: Mapping[str, int]) -> Iterator[Problem]:
     kind = run.context.kind
-    moves = {was: to for was, to in _moves(run) if was in pools}
+    moves = {was: to for was, to in _moves(run, pools) if was != to}
     if moves and not is_placed(graph_config, kind):
         for pool, target in sorted(moves.items()):
             yield Problem(
@@ -73,16 +73,16 @@ def _bypassing(run: KindRun, graph_config: Any, pools: Mapping[str, int]) -> Ite
             )
 
 
-def _moves(run: KindRun) -> Iterator[tuple[str, str]]:
-    """From which pool to which each alias is moved."""
-    still = KindRun(run.config, run.context, type(run.choice)())
+def _moves(run: KindRun, pools: Container[str]) -> Iterator[tuple[str, str]]:
+    """Where the choice sends each alias that is one of these pools."""
+    as_written = KindRun(Config(aliases=run.config.aliases), run.context, Choice())
     for name in run.config.aliases:
         try:
-            was, now = still.place(name), run.place(name)
+            was = as_written.place(name).pool
+            if was in pools:
+                yield was, run.place(name).pool
         except WorkersError:
             continue  # a pattern for a key: no name of its own
-        if was.pool != now.pool:
-            yield was.pool, now.pool
 
 
 def is_placed(graph_config: Any, kind: str) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskgraph_workers.errors import Problem
+from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.parameters import extend_parameters
-from taskgraph_workers.graph.run import problems_of
+from taskgraph_workers.graph.run import config_of, kinds_of
 
 
 def register(graph_config: Any) -> None:
@@ -20,9 +20,10 @@ def register(graph_config: Any) -> None:
     _hook_in()
     if "workers-config" in graph_config:
         extend_parameters()
-    found = problems_of(graph_config)
-    if any(problem.severity == "error" for problem in found):
-        refuse(sorted(found, key=lambda problem: problem.severity != "error"))
+    try:
+        config_of(graph_config, kinds_of(graph_config))
+    except WorkersError as error:
+        refuse(error.problems)
 
 
 def _hook_in() -> None:

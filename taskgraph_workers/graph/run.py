@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Mapping, Optional
+from typing import Any, Iterable, Mapping, Optional
 
-from taskgraph_workers.config import check, load, located
+from taskgraph_workers.config import load, located
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.names import project_aliases
 from taskgraph_workers.graph.parameters import inside_task, selections
@@ -15,28 +15,18 @@ from taskgraph_workers.model import Choice, Config, Context, Placement
 from taskgraph_workers.resolve import choose, level_problem, resolve
 
 
-def config_of(graph_config: Any) -> Optional[Config]:
+def config_of(graph_config: Any, kinds: Optional[Iterable[str]] = None) -> Optional[Config]:
     """The configuration of a ``taskgraph.config.GraphConfig``; None where it says nothing.
 
-    Raises ConfigError with every fault in it.
+    ``kinds`` are the project's, to look up those that the configuration names. Raises ConfigError
+    with every fault in it.
     """
     if not graph_config.get("workers-config"):
         return None
-    return load(_written(graph_config), graph_config.root_dir)
-
-
-def problems_of(graph_config: Any) -> list[Problem]:
-    """Everything that is wrong with the configuration, kinds that don't exist included."""
-    if not graph_config.get("workers-config"):
-        return []
-    return check(_written(graph_config), graph_config.root_dir, kinds_of(graph_config))[1]
-
-
-def _written(graph_config: Any) -> dict[str, Any]:
-    """config.yml as the project wrote it."""
     workers = graph_config["workers"]
     aliases = project_aliases(workers["aliases"])
-    return {**graph_config._config, "workers": {**workers, "aliases": aliases}}
+    data = {**graph_config._config, "workers": {**workers, "aliases": aliases}}
+    return load(data, graph_config.root_dir, kinds)
 
 
 def kinds_of(graph_config: Any) -> tuple[str, ...]:
