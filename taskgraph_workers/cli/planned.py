@@ -21,6 +21,9 @@ Profiles = Mapping[str, Optional[str]]
 #: How many labels a group shows, where not all are asked for.
 FEW = 2
 
+#: What people read where no profile is chosen.
+NONE = "no profile"
+
 
 # --- JSON -----------------------------------------------------------------------------------
 
@@ -86,8 +89,8 @@ def show(found: Comparison, before: Profiles, after: Profiles, output: Output) -
         rows += [[""], [[_pools(*pools)]]]
         rows += [_row(list(alike), output.verbose) for _, alike in groupby(there, key=_group)]
     output.table(rows, indent=2)
-    _list(f"Only after: {_tasks(len(found.added))}", found.added, output)
-    _list(f"Only before: {_tasks(len(found.removed))}", found.removed, output)
+    _list(f"Only in the graph after: {_tasks(len(found.added))}", found.added, output)
+    _list(f"Only in the graph before: {_tasks(len(found.removed))}", found.removed, output)
     _list("New pools", found.new_pools, output)
     _list("New scopes that the decision task needs", found.new_scopes, output)
     if output.verbose:
@@ -96,24 +99,29 @@ def show(found: Comparison, before: Profiles, after: Profiles, output: Output) -
 
 def _head(found: Comparison, before: Profiles, after: Profiles, output: Output) -> None:
     moving = sum(move.elsewhere for move in found.moves)
-    rest = len(found.moves) - moving
-    counts = [f"{_tasks(moving)} move{'s' if moving == 1 else ''}"]
-    counts += [f"{rest} change in place"] if rest else []
-    counts.append(f"{found.unchanged} stay{'s' if found.unchanged == 1 else ''} as they are")
+    rest, stay = len(found.moves) - moving, found.unchanged
+    counts = [f"{_tasks(moving)} move{_s(moving == 1)}"] if found.differs else ["nothing changes"]
+    counts += [f"{rest} change{_s(rest == 1)} in place"] if rest else []
+    kept = str(stay) if found.differs else _tasks(stay)
+    counts.append(f"{kept} stay as they are" if stay != 1 else f"{kept} stays as it is")
     names = Styled(f"{_name(before)} → {_name(after)}", "bold")
     output.line(names, ": " + ", ".join(counts))
+
+
+def _s(wanted: bool) -> str:
+    return "s" if wanted else ""
 
 
 def _name(profiles: Profiles) -> str:
     """The profile of most kinds, and the kinds with another."""
     most = Counter(profiles.values()).most_common(1)
     first = most[0][0] if most else None
-    others = [f"{k}: {p or 'none'}" for k, p in sorted(profiles.items()) if p != first]
-    return (first or "no profile") + (f" ({', '.join(others)})" if others else "")
+    others = [f"{k}: {p or NONE}" for k, p in sorted(profiles.items()) if p != first]
+    return (first or NONE) + (f" ({', '.join(others)})" if others else "")
 
 
 def _tasks(count: int) -> str:
-    return f"{count} task{'' if count == 1 else 's'}"
+    return f"{count} task{_s(count != 1)}"
 
 
 def _group(move: Move) -> tuple[str, ...]:
