@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Callable, ClassVar, Optional
 
@@ -21,6 +22,9 @@ from taskgraph_workers.resolve import is_known, task_env, unmet
 Task = dict[str, Any]
 Plans = dict[str, Optional["Plan"]]
 Step = Callable[["Plan", Task], list[Problem]]
+
+#: What makes a placer for a ``TransformConfig``, where a graph is looked at and none is made.
+maker: ContextVar[Optional[Callable[[Any], Optional["Placer"]]]] = ContextVar("maker", default=None)
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class Placer:
         Ends the run where the configuration or the choice is wrong.
         """
         if config not in cls._placers:
-            cls._placers[config] = cls._make(config)
+            cls._placers[config] = (maker.get() or cls._make)(config)
         return cls._placers[config]
 
     @classmethod
@@ -162,7 +166,7 @@ class Placer:
 
     def place(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """The name, env, ``worker`` and prelude."""
-        return self._refusing(tasks, self.plans, _place)
+        return self._refusing(tasks, self.plans, put_on)
 
     def _refusing(self, tasks: Iterable[Task], plans: Plans, step: Step) -> Iterator[Task]:
         yield from self._stepping(tasks, plans, step)
@@ -172,7 +176,7 @@ class Placer:
     def _stepping(self, tasks: Iterable[Task], plans: Plans, step: Step) -> Iterator[Task]:
         """``step(plan, task)`` for each task that has a plan; one with a problem goes no further.
 
-        This loop and :func:`_place` are what every task of a graph costs: measure a change here
+        This loop and :func:`put_on` are what every task of a graph costs: measure a change here
         with benchmarks/placement.py.
         """
         for task in tasks:
@@ -192,11 +196,16 @@ class Placer:
             yield task
 
     def _named(self, problems: Iterable[Problem], task: Task) -> list[Problem]:
-        label = task.get("label") or f"{self.run.context.kind}-{task.get('name')}"
+        label = label_of(task, self.run.context.kind)
         return [
             self.run.located(Problem(f"task {label}: {each.message}", each.path, each.hint))
             for each in problems
         ]
+
+
+def label_of(task: Mapping[str, Any], kind: str) -> str:
+    """The label that a task has, or that ``run`` will give it."""
+    return str(task.get("label") or f"{kind}-{task.get('name')}")
 
 
 def _rename(plan: Plan, task: Task) -> list[Problem]:
@@ -211,7 +220,8 @@ def _restore(plan: Plan, task: Task) -> list[Problem]:
     return []
 
 
-def _place(plan: Plan, task: Task) -> list[Problem]:
+def put_on(plan: Plan, task: Task) -> list[Problem]:
+    """Give a task its place, and all that comes with it; returns what is wrong with that."""
     # A copy, since tasks of a kind.yml may share one by an anchor.
     worker = task["worker"] = dict(task.get("worker") or ())
     built_for = worker.get("implementation", plan.implementation)
@@ -225,7 +235,7 @@ def _place(plan: Plan, task: Task) -> list[Problem]:
     if plan.overlay:
         _overlay(worker, plan.overlay)
     if plan.plain_env is None:
-        problems += _full_env(plan.placement, worker, "run" in task and _comes_again())
+        problems += _full_env(plan.placement, worker, "run" in task and comes_again())
     elif plan.plain_env:
         own = worker.get("env")
         worker["env"] = {**plan.plain_env, **own} if own else dict(plan.plain_env)
@@ -253,7 +263,7 @@ def _full_env(placement: Placement, worker: dict[str, Any], for_now: bool = Fals
     return unmet(placement, env) + found
 
 
-def _comes_again() -> bool:
+def comes_again() -> bool:
     """Whether a task that ``run`` has yet to build will be here again, at the head of ``task``."""
     from taskgraph.transforms import task
 
