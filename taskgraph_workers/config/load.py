@@ -89,6 +89,39 @@ def load_file(path: Root) -> Config:
 
     ``workers.aliases`` may stand in it too. Raises :class:`ConfigError` with every problem.
     """
+    read = read_file(path)
+    if not read.found:
+        raise ConfigError(without_key(read))
+    if read.config is None or any(problem.severity == "error" for problem in read.problems):
+        raise _all(read.problems)
+    return read.config
+
+
+@dataclass(frozen=True)
+class Read:
+    """A file that may hold ``workers-config``: the configuration, None if it has errors.
+
+    ``file`` is its name as people are shown it, ``data`` all that it says; ``found`` says whether
+    ``workers-config`` is there.
+    """
+
+    file: str
+    data: Mapping[Any, Any]
+    config: Config | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether the key is there."""
+        return "workers-config" in self.data
+
+
+def read_file(path: Root, kinds: Iterable[str] | None = None) -> Read:
+    """Read a file, config.yml or one of its own, without Taskgraph.
+
+    So the table of aliases is looked at, too. Raises :class:`ConfigError` where there is no such
+    file, or no YAML in it that is a mapping.
+    """
     name = os.path.abspath(path)
     source = Source(name, content_of(name))
     if source.content is None:
@@ -97,16 +130,15 @@ def load_file(path: Root) -> Config:
         data = parse(source)
     except Unreadable as error:
         raise ConfigError(error.problem) from None
-    if "workers-config" not in data:
-        hint = did_you_mean("workers-config", data) if data else ""
-        raise ConfigError(
-            Problem("the file has no key workers-config", hint=hint).at(source.shown, 1, 1)
-        )
-    config, problems = check(data, os.path.dirname(name), None, os.path.basename(name))
+    config, problems = check(data, os.path.dirname(name), kinds, os.path.basename(name))
     found = _problems(alias_faults(_aliases(data)), Trace((source,)), ALIASES)
-    if config is None or found:
-        raise _all([*found, *problems])
-    return config
+    return Read(source.shown, data, None if found else config, (*found, *problems))
+
+
+def without_key(read: Read) -> Problem:
+    """The problem that a file without ``workers-config`` is."""
+    hint = did_you_mean("workers-config", read.data) if read.data else ""
+    return Problem("the file has no key workers-config", hint=hint).at(read.file, 1, 1)
 
 
 def located(raised: E, config: Config) -> E:
