@@ -15,6 +15,8 @@ import yaml
 #: Where an artifact is, is said apart from its content; older Taskgraphs look at the content alone.
 SAYS_WHERE = int(version("taskcluster-taskgraph").split(".")[0]) > 18
 
+SCOPE = "assume:repo:github.com/example/shop:action:generic"
+
 
 class Deployment:
     """What was created, by task id, and the parameters that an action is given."""
