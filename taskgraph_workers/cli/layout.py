@@ -71,22 +71,28 @@ def fit(natural: Sequence[int], room: int) -> list[int]:
 
 
 def wrap(line: Sequence[Styled], width: int) -> Iterator[list[Styled]]:
-    """A line as lines of at most this width, broken between words where that can be."""
+    """A line as lines of at most this width, broken between words where that can be.
+
+    What does not fit hangs: it goes on a little further right than the line began.
+    """
     if line_width(line) <= width:
         yield list(line)
         return
+    text = "".join(part.text for part in line)
+    hang = min(len(text) - len(text.lstrip(" ")) + _HANG, width - 2)
+    hanging = Styled(" " * hang)
     done: list[Styled] = []
     used = 0
     for part in _words(line):
         word = part.text
         if used + width_of(word) > width and used:
             yield done
-            done, used = _hanging(width)
+            done, used = [hanging], hang
             word = word.lstrip()
         while used + width_of(word) > width:
             head, word = _split(word, width - used)
             yield [*done, Styled(head, part.style)]
-            done, used = _hanging(width)
+            done, used = [hanging], hang
         done.append(Styled(word, part.style))
         used += width_of(word)
     yield done
@@ -98,17 +104,12 @@ def _words(line: Iterable[Styled]) -> Iterator[Styled]:
             yield Styled(word, part.style)
 
 
-def _hanging(width: int) -> tuple[list[Styled], int]:
-    hang = _HANG if width > NARROWEST else 0
-    return [Styled(" " * hang)], hang
-
-
 def _split(text: str, width: int) -> tuple[str, str]:
-    """As much as fits, one character at least; after a slash or a dash in its second half."""
+    """As much as fits, one character at least; after one of `/-:` in its second half."""
     end, used = 1, width_of(text[0])
     while end < len(text) and used + _width(text[end]) <= width:
         used += _width(text[end])
         end += 1
-    seam = max(text.rfind(sign, end // 2, end) for sign in "/-")
+    seam = max(text.rfind(sign, end // 2, end) for sign in "/-:")
     end = seam + 1 if seam > 0 else end
     return text[:end], text[end:]

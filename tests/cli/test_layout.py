@@ -44,8 +44,18 @@ def test_words_are_kept_whole():
     ]
 
 
+def test_the_rest_of_an_item_is_further_right():
+    """Of a line that begins with blanks, what does not fit is indented by two more."""
+    lines = wrap([Styled("  queue:create-task:low:training-onprem/snakepit")], 26)
+    assert ["".join(part.text for part in line) for line in lines] == [
+        "  queue:create-task:low:",
+        "    training-onprem/",
+        "    snakepit",
+    ]
+
+
 def test_a_long_word_breaks_at_a_seam():
-    """A pool that is too wide breaks after its slash, or after a dash."""
+    """A pool that is too wide breaks after its slash, a dash or a colon."""
     lines = wrap([Styled("training-onprem/snakepit-xlarge")], 20)
     assert ["".join(part.text for part in line) for line in lines] == [
         "training-onprem/",
