@@ -72,7 +72,7 @@ class Entries:
 
     def worker(self, raw: Any) -> dict[str, Any]:
         """What is laid over the ``worker`` of a task."""
-        faults: list[vol.Invalid] = [
+        faults: list[Fault] = [
             Fault(f"{key} can't stand in worker", f"write {key}: beside worker:", [key])
             for key in _NOT_IN_WORKER
             if key in mapping(raw)

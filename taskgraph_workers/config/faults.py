@@ -48,26 +48,24 @@ def misread(what: str, value: Any, example: str = "") -> Fault:
     return fault
 
 
-def faults_of(error: vol.Invalid) -> list[vol.Invalid]:
-    """The single faults that an error of voluptuous carries."""
-    return list(error.errors) if isinstance(error, vol.MultipleInvalid) else [error]
+def faults_of(error: vol.Invalid) -> list[Fault]:
+    """The single faults that an error of voluptuous carries; every shape raises Faults only."""
+    return cast("list[Fault]", getattr(error, "errors", [error]))
 
 
-def path_of(fault: vol.Invalid) -> Path:
+def path_of(fault: Fault) -> Path:
     """The keys that lead to a fault. A key of YAML may be anything that can be hashed."""
     return cast(Path, tuple(fault.path))
 
 
-def stop_at(faults: Sequence[vol.Invalid]) -> None:
+def stop_at(faults: Sequence[Fault]) -> None:
     """Raise the faults that were collected, if there are any."""
     if faults:
         raise vol.MultipleInvalid(list(faults))
 
 
-def problem_of(fault: vol.Invalid, place: Place) -> Problem:
+def problem_of(fault: Fault, place: Place) -> Problem:
     """The problem that a fault at a place is, which says what is written there."""
-    if not isinstance(fault, Fault):
-        return Problem(str(fault.msg), place.path)
     key = str(place.path[-1]) if place.path else ""
     value = str(fault.value).lower() if isinstance(fault.value, bool) else str(fault.value)
     written = key if fault.of_key else place.written

@@ -58,7 +58,7 @@ def _branches(raw: Any, field: str, read: Shape, known: Known) -> dict[str, Any]
     if list(raw) == ["default"]:
         raise Fault("holds default alone, which is unnecessary", "write the value itself")
     names = {"level": LEVELS, "kind": known.kinds, "profile": known.profiles}.get(field)
-    faults: list[vol.Invalid] = []
+    faults: list[Fault] = []
     choices: dict[str, Any] = {}
     for key, content in raw.items():
         try:

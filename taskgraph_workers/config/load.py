@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Optional, TypeVar, Union
 
-import voluptuous as vol
-
 from taskgraph_workers.config import checks
 from taskgraph_workers.config.document import (
     Document,
@@ -204,13 +202,13 @@ def _read(
     left_out = [(*TOP, *path_of(fault)) for fault in faults]
     config = build(value, aliases, whole.trace)
     if whole.incomplete:
-        faults = [fault for fault in faults if not (isinstance(fault, Fault) and fault.lookup)]
+        faults = [fault for fault in faults if not fault.lookup]
         return config, _problems(faults, whole.trace)
     problems = whole.trace.locate(checks.problems(config, known, left_out))
     return config, [*_problems(faults, whole.trace), *problems]
 
 
-def _problems(faults: Iterable[vol.Invalid], trace: Trace, top: Path = TOP) -> list[Problem]:
+def _problems(faults: Iterable[Fault], trace: Trace, top: Path = TOP) -> list[Problem]:
     nodes: dict[int, Any] = {}
     found = []
     for fault in faults:

@@ -125,7 +125,7 @@ def read_aliases(raw: Any) -> dict[str, Change]:
     }
 
 
-def alias_faults(raw: Any) -> list[vol.Invalid]:
+def alias_faults(raw: Any) -> list[Fault]:
     """What is wrong with a table of aliases that Taskgraph has not validated."""
     pools = dict.fromkeys(("provisioner", "worker-type"), keyed(template, Known(), ("level",)))
     fields = {**pools, **dict.fromkeys(("implementation", "os"), line)}
@@ -136,9 +136,9 @@ def alias_faults(raw: Any) -> list[vol.Invalid]:
     return []
 
 
-def read(known: Known, raw: Mapping[Any, Any]) -> tuple[Mapping[str, Any], list[vol.Invalid]]:
+def read(known: Known, raw: Mapping[Any, Any]) -> tuple[Mapping[str, Any], list[Fault]]:
     """What the shape makes of it, and all its faults. What is faulty is left out."""
-    faults: list[vol.Invalid] = []
+    faults: list[Fault] = []
     whole = shape(known)
     while True:
         try:

@@ -135,10 +135,10 @@ def read_selection(
     return value
 
 
-def _clashes(value: Selection, config: Config) -> list[vol.Invalid]:
+def _clashes(value: Selection, config: Config) -> list[Fault]:
     """Patterns of the overrides that match one known name."""
     entries = {} if value.overrides is None else value.overrides.entries
-    faults: dict[tuple[str, ...], vol.Invalid] = {}
+    faults: dict[tuple[str, ...], Fault] = {}
     for name in sorted(known_of(config, None).names.union(filter(is_plain, entries))):
         found = match.find(entries, name)
         if len(found) > 1:

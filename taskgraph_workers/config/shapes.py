@@ -142,7 +142,7 @@ def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str 
     def read(raw: Any) -> dict[str, Any]:
         raw = mapping(raw)
         missing = [key for key in needs if raw.get(key) is None]
-        faults: list[vol.Invalid] = [
+        faults: list[Fault] = [
             _unknown_key(key, shapes, others) for key in raw if key not in shapes
         ]
         faults += [Fault(f"{key} is missing") for key in missing]
@@ -150,7 +150,7 @@ def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str 
         try:
             value = schema({k: v for k, v in raw.items() if k in shapes and k not in missing})
         except vol.MultipleInvalid as error:
-            faults += error.errors
+            faults += faults_of(error)
         stop_at(faults)
         return value
 
@@ -175,7 +175,7 @@ def table(shape: Shape, key: Shape = pattern) -> Shape:
     """A shape: a mapping whose keys are the user's own; ``key`` reads each of them."""
 
     def read(raw: Any) -> dict[str, Any]:
-        faults: list[vol.Invalid] = [each for each in map(_not_keyed, mapping(raw)) if each]
+        faults: list[Fault] = [each for each in map(_not_keyed, mapping(raw)) if each]
         value: dict[str, Any] = {}
         for name, content in mapping(raw).items() if not faults else ():
             try:
@@ -205,7 +205,7 @@ def list_of(shape: Shape) -> Shape:
     def read(raw: Any) -> tuple[Any, ...]:
         if not isinstance(raw, (list, tuple)):
             raise Fault(f"must be a list, not {said(raw)}")
-        faults: list[vol.Invalid] = []
+        faults: list[Fault] = []
         value = []
         for index, content in enumerate(raw):
             try:
