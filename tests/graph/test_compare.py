@@ -141,7 +141,14 @@ def test_a_raw_task_needs_no_tags_and_no_payload():
     raw = {"kind": "raw", "task": {"taskQueueId": "proj/raw", "payload": None}}
     found = compare({"raw-a": raw}, {"raw-a": {**raw, "task": {"taskQueueId": "proj/other"}}})
     assert found.moves[0].before == Where("proj/raw", None)
+    assert found.moves[0].other == {}
     assert found.new_pools == ("proj/other",)
+
+
+def test_env_of_another_shape_is_told_by_its_path():
+    """Some worker's payload may call a list its `env`: that is no env, and no less a change."""
+    found = move(task(payload={"env": ["A=1"]}), task(payload={"env": ["A=2"]}))
+    assert (found.env, found.other) == ({}, {("task", "payload", "env"): (["A=1"], ["A=2"])})
 
 
 @pytest.mark.parametrize(
