@@ -95,7 +95,8 @@ def is_placed(graph_config: Any, kind: str) -> bool:
     config = load_yaml(os.path.join(graph_config.kinds_dir, kind, "kind.yml"))
     if config.get("loader", "taskgraph.loader.default:loader") == "taskgraph.loader.default:loader":
         return True
-    names = (f"{each}:transforms" if ":" not in each else each for each in config["transforms"])
+    said = config.get("transforms") or ()
+    names = (f"{each}:transforms" if ":" not in each else each for each in said)
     return any(_holds(find_object(each), place) for each in names)
 
 

@@ -122,7 +122,7 @@ def test_many_threads():
 
 
 def test_the_aliases_of_the_project():
-    """Generated names are left out of what the project wrote, which is itself where there is none."""
+    """Generated names are left out of what the project wrote."""
     own = {"b-gpu": {}, "look_at_me": {}}
     assert project_aliases(own) == own
     bare = {"b-gpu": {}}
