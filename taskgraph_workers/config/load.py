@@ -10,6 +10,7 @@ from typing import Any, Optional, TypeVar, Union
 
 from taskgraph_workers.config import checks
 from taskgraph_workers.config.document import (
+    TOO_DEEP,
     Document,
     Unreadable,
     content_of,
@@ -40,7 +41,7 @@ class _Kept:
 
 
 #: Read configurations by content, so that no graph can see another's.
-_kept: dict[tuple[bytes, str], _Kept] = {}
+_kept: dict[tuple[bytes, str, frozenset[str] | None], _Kept] = {}
 
 
 def load(
@@ -53,15 +54,15 @@ def load(
     nothing has changed: it is kept by content, and every file is read again to compare.
     """
     folder = "" if root is None else os.path.abspath(root)
-    key = (_content(data), folder)
+    key = (_content(data), folder, None if kinds is None else frozenset(kinds))
     kept = _kept.get(key)
     if kept is not None and all(content_of(file) == was for file, was in kept.files):
         return kept.config
-    config, problems, files = _check(data, folder or None, kinds, "config.yml")
+    config, problems, files = _check(data, folder or None, key[2], "config.yml")
     if config is None:
         raise _all(problems)
-    while len(_kept) >= _MOST_KEPT:
-        _kept.pop(next(iter(_kept)), None)
+    for old in list(_kept)[: max(0, len(_kept) - _MOST_KEPT + 1)]:
+        _kept.pop(old, None)
     _kept[key] = _Kept(tuple(files.items()), config)
     return config
 
@@ -156,12 +157,12 @@ def _all(problems: Iterable[Problem]) -> ConfigError:
 
 def _content(data: Mapping[str, Any]) -> bytes:
     """All of config.yml that matters here, as bytes."""
-    said = (data.get("workers-config"), _aliases(data))
+    matters = (data.get("workers-config"), _aliases(data))
     try:
         # Version 2 has no references, so that equal values give equal bytes.
-        return marshal.dumps(said, 2)
+        return marshal.dumps(matters, 2)
     except ValueError:
-        return repr(said).encode("utf-8", "backslashreplace")
+        return repr(matters).encode("utf-8", "backslashreplace")
 
 
 def _aliases(data: Mapping[str, Any]) -> Any:
@@ -182,9 +183,7 @@ def _check(
     if raw is None or raw == {}:
         return Config(aliases=read_aliases(aliases), trace=Trace((source,))), [], files
     if not isinstance(raw, Mapping) or too_deep(raw):
-        what = (
-            "nests too deep" if isinstance(raw, Mapping) else f"must be a mapping, not {said(raw)}"
-        )
+        what = TOO_DEEP if isinstance(raw, Mapping) else f"must be a mapping, not {said(raw)}"
         return None, Trace((source,)).locate([Problem(what, TOP)]), files
     source = _if_it_says(source, raw)
     whole = document(raw, source, folders)

@@ -248,12 +248,32 @@ def test_equal_but_not_the_same(project):
         assert repr(entry.worker) == repr({"a": value})
 
 
+def test_other_kinds_are_looked_up(project):
+    """What was read for some kinds is looked at again for others."""
+    data = project.data("protect: {kinds: train}")
+    config = load(data, project.folder)
+    assert load(data, project.folder, iter(["train"])) == config
+    with pytest.raises(ConfigError, match="there is no kind 'train'"):
+        load(data, project.folder, ["evaluate"])
+
+
+def test_a_value_that_contains_itself(project):
+    """YAML can write one; it is a fault and no endless loop."""
+    text = "workers-config:\n  workers: &all {b-gpu: *all}\n"
+    project.write("config.yml", text)
+    with pytest.raises(ConfigError, match="goes deeper than any configuration does, or contains"):
+        load(yaml.safe_load(text), project.folder)
+
+
 def test_few_configurations_are_kept():
-    """However many a process reads, only some are kept."""
-    kept = load.__globals__["_kept"]
-    for number in range(100):
-        load({"workers-config": {"protect": {"workers": [f"b-{number}"]}}})
-    assert len(kept) <= 16
+    """Some configurations stay, side by side; however many a process reads, only so many do."""
+    some = [{"workers-config": {"protect": {"workers": [f"b-{n}"]}}} for n in range(100)]
+    kept = [load(data) for data in some[:16]]
+    assert all(load(data) is config for data, config in zip(some, kept))
+    for data in some:
+        load(data)
+    assert load(some[99]) is load(some[99])
+    assert len(load.__globals__["_kept"]) == 16
 
 
 # --- A file of its own ----------------------------------------------------------------------
