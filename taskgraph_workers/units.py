@@ -46,6 +46,18 @@ def mib_ceil(text: str) -> int:
     return int(-(-_bytes(text) // _MIB))
 
 
+def mib_text(mib: int) -> str:
+    """A size in MiB as a configuration says it, in the largest unit that leaves no rest.
+
+    >>> mib_text(16384), mib_text(1572864), mib_text(1000)
+    ('16GiB', '1536GiB', '1000MiB')
+    """
+    for power, unit in ((2, "TiB"), (1, "GiB")):
+        if mib and mib % 1024**power == 0:
+            return f"{mib // 1024**power}{unit}"
+    return f"{mib}MiB"
+
+
 def _bytes(text: str) -> Fraction:
     found = _SIZE.fullmatch(text.strip())
     if found is None or len(found[1]) > _MOST_DIGITS or found[2].lower() not in _BYTES:

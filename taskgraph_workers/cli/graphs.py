@@ -9,7 +9,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable, TypeVar
 
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
@@ -17,17 +17,26 @@ from taskgraph_workers.errors import Problem, WorkersError
 if TYPE_CHECKING:
     from taskgraph_workers.graph.generate import Graph, Wanted
 
+T = TypeVar("T")
+
 # What Taskgraph logs of an error that it raises, too; the command tells it.
 _TOLD_LATER = ("Error loading tasks for kind", "workers-config: ")
 
 
 def make(wanted: Wanted, name: str, output: Output, like: Graph | None = None) -> Graph:
     """A graph that is known to people by a name. Raises WorkersError, which says that name."""
-    from taskgraph_workers.graph.generate import GraphError, generate
+    from taskgraph_workers.graph.generate import generate
+
+    return made(lambda: generate(wanted, like), name, output)
+
+
+def made(make: Callable[[], T], name: str, output: Output) -> T:
+    """What ``make`` makes through the graph door, told of as :func:`make` does."""
+    from taskgraph_workers.graph.generate import GraphError
 
     with _logging(output, name), _quiet_children():
         try:
-            return generate(wanted, like)
+            return make()
         except GraphError as error:
             cause = error.__cause__
             if cause is not None and output.verbose:

@@ -24,20 +24,35 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, with whole option names only and the layout of examples kept."""
+    """argparse's, with whole option names only and the layout of examples kept.
+
+    With ``mixed``, options may stand between its positional arguments.
+    """
+
+    mixed = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", _Help)
         super().__init__(*args, **options)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's; a parser of subcommands comes by here for each of them."""
+        if not self.mixed:
+            return super().parse_known_args(args, namespace)
+        self.mixed = False  # what is called now calls this
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self.mixed = True
 
-def add_command(subparsers: Any, run: Any, summary: str, example: str) -> argparse.ArgumentParser:
+
+def add_command(subparsers: Any, run: Any, summary: str, example: str) -> Parser:
     """A subcommand that is named like the module of ``run(args, output)``, which does it.
 
     ``example`` is one that a reader can try; the help shows it.
     """
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: Parser = subparsers.add_parser(
         run.__module__.rsplit(".", 1)[-1],
         help=summary,
         description=summary,

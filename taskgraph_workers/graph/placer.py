@@ -24,7 +24,7 @@ Plans = dict[str, Optional["Plan"]]
 Step = Callable[["Plan", Task], list[Problem]]
 
 #: What makes a placer for a ``TransformConfig``, where a graph is looked at and none is made.
-maker: ContextVar[Optional[Callable[[Any], Optional["Placer"]]]] = ContextVar("maker", default=None)
+maker: ContextVar[Callable[[Any], Placer | None] | None] = ContextVar("maker", default=None)
 
 
 @dataclass(frozen=True)

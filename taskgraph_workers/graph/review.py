@@ -1,0 +1,349 @@
+"""A project's tasks against its configuration: each of them, placed under every profile.
+
+An error is what a run refuses, under the profile that is chosen or under another one. A warning is
+what a run takes although it is hardly meant, and an info what is meant, perhaps.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from taskgraph_workers import match
+from taskgraph_workers.config import located
+from taskgraph_workers.config.names import fits, is_plain
+from taskgraph_workers.config.review import GPUS, levels_of, wrong_count
+from taskgraph_workers.config.selection import known_of
+from taskgraph_workers.config.tables import TOP
+from taskgraph_workers.detect import Detect
+from taskgraph_workers.errors import Path, PlacementError, Problem, WorkersError, did_you_mean
+from taskgraph_workers.graph.checks import INDEX_ALIAS
+from taskgraph_workers.graph.kind_files import KindFile
+from taskgraph_workers.graph.placer import Placer, Plan, put_on
+from taskgraph_workers.graph.recorder import Asked, Record
+from taskgraph_workers.graph.run import KindRun
+from taskgraph_workers.model import Choice, Config, Context, Layer, Placement, Value
+from taskgraph_workers.resolve import chain_of, changes_for, layers_of, lineage, task_env, unmet
+
+# Who chose a profile that is tried by itself.
+_EACH = "each profile"
+
+#: What is told of several tasks, and the labels of these.
+Told = dict[Problem, list[str]]
+
+
+def review(seen: Record) -> list[Problem]:
+    """Everything that is wrong between the tasks and the configuration, each with its place."""
+    return _Review(seen).problems()
+
+
+class _Review:
+    def __init__(self, seen: Record) -> None:
+        self.seen = seen
+        self.config = seen.config
+        self.told: Told = {}
+        self.overridden = _Overridden(self)
+        self._placers: dict[tuple[str, str | None, str], Placer] = {}
+        self._files: dict[str, KindFile] = {}
+
+    def problems(self) -> list[Problem]:
+        for asked in self.seen.asked.values():
+            for choice in self.choices(asked.kind):
+                self._try(asked, self.placer(asked.kind, choice))
+        found = [*self.seen.refused, *self._failed(), *self._levels()]
+        found += [_named(problem, labels) for problem, labels in self.told.items()]
+        found += [*self.overridden.problems(), *self._unused(), *self._bypassing()]
+        return list(dict.fromkeys(located(each, self.config) for each in found))
+
+    def choices(self, kind: str) -> Iterator[Choice]:
+        """What is chosen for a kind, and every profile by itself."""
+        chosen = self.seen.runs[kind].choice
+        yield chosen
+        for profile in self.config.profiles:
+            if profile != chosen.profile or chosen.overrides:
+                yield Choice(profile, _EACH)
+
+    def placer(self, kind: str, choice: Choice) -> Placer:
+        """Places the tasks of a kind under a choice, at a level that the profile is for."""
+        key = (kind, choice.profile, choice.source)
+        if key not in self._placers:
+            run = self.seen.runs[kind]
+            levels = levels_of(self.config, choice.profile)
+            level = run.context.level if run.context.level in levels else levels[0]
+            run = KindRun(self.config, replace(run.context, level=level), choice)
+            self._placers[key] = Placer(run, self.seen.graph_config)
+        return self._placers[key]
+
+    def file(self, kind: str) -> KindFile:
+        if kind not in self._files:
+            self._files[kind] = KindFile(os.path.join(self.seen.graph_config.kinds_dir, kind))
+        return self._files[kind]
+
+    def tell(self, problem: Problem, label: str) -> None:
+        labels = self.told.setdefault(problem, [])
+        labels += [label] if label not in labels else []
+
+    # --- one task under one choice ---
+
+    def _try(self, asked: Asked, placer: Placer) -> None:
+        choice = placer.run.choice
+        try:
+            plan = placer.plan(asked.name)
+        except PlacementError as error:
+            self._unplaced(asked, choice, error.problems[0])
+            return
+        if plan is None:
+            if placer._own_implementation(asked.name) == (None, None):
+                self._unplaced(asked, choice, _nobody_knows(self.config, asked.name))
+            return
+        for problem in _refusals(plan, asked):
+            self.tell(_under(problem, choice), asked.label)
+        self.overridden.note(asked, plan.placement)
+        self._count(asked, plan.placement)
+
+    def _unplaced(self, asked: Asked, choice: Choice, problem: Problem) -> None:
+        """A name that leads nowhere. Under a profile that is not chosen the loader warns of it."""
+        chosen = choice == self.seen.runs[asked.kind].choice
+        if str(problem.path[-1:]).startswith("('by-"):
+            self.tell(_under(problem, choice), asked.label)
+        elif chosen:
+            there = self.file(asked.kind).at(problem, "worker-type", asked.name)
+            self.tell(there, asked.label)
+
+    def _count(self, asked: Asked, placement: Placement) -> None:
+        _, said = task_env(placement, asked.env)
+        for problem in wrong_count(placement, said):
+            if problem.path[:1] != TOP:
+                value = str(said[GPUS].value)
+                self.tell(self.file(asked.kind).at(problem, GPUS, value), asked.label)
+
+    # --- whole kinds ---
+
+    def _failed(self) -> Iterator[Problem]:
+        for kind, why in self.seen.failed.items():
+            told = Problem(
+                f"kind {kind!r} can't be loaded: {why}",
+                hint="what else is wrong with its tasks can't be told before that is mended",
+            )
+            yield self.file(kind).at(told, "")
+
+    def _levels(self) -> Iterator[Problem]:
+        for run in self.seen.runs.values():
+            problem = run.level_problem()
+            if problem is not None:
+                yield replace(problem, severity="warning")
+
+    def _bypassing(self) -> Iterator[Problem]:
+        there: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for label, where in self.seen.pools.items():
+            if label not in self.seen.asked:
+                there[where].append(label)
+        for (kind, pool), labels in there.items():
+            yield self._bypass(kind, pool, labels)
+
+    def _bypass(self, kind: str, pool: str, labels: Sequence[str]) -> Problem:
+        moves = list(dict.fromkeys(self._moves(kind, pool)))
+        would = f", where {moves[0]} moves what is there" if moves else ""
+        problem = Problem(
+            f"kind {kind!r} does not take {_told(labels)} through the `run` and `task` "
+            f"transforms, so nothing here places {'it' if len(labels) == 1 else 'them'}: "
+            f"{'it stays' if len(labels) == 1 else 'they stay'} on {pool}{would}",
+            hint="name taskgraph_workers.transforms:transforms among its transforms, "
+            "or set the pool where the kind does",
+            severity="warning" if moves else "info",
+        )
+        return self.file(kind).at(problem, "transforms")
+
+    def _moves(self, kind: str, pool: str) -> Iterator[str]:
+        """The profiles that move an alias away from a pool."""
+        run = self.seen.runs.get(kind) or next(iter(self.seen.runs.values()), None)
+        if run is None:
+            return
+        context = replace(run.context, kind=kind)
+        for profile in self.config.profiles:
+            for name in filter(is_plain, self.config.aliases):
+                try:
+                    was = KindRun(self.config, context, Choice()).place(name)
+                    now = KindRun(self.config, context, Choice(profile)).place(name)
+                except WorkersError:
+                    continue
+                if was.pool == pool != now.pool:
+                    yield f"profile {profile!r}"
+
+    # --- entries for nothing ---
+
+    def _unused(self) -> Iterator[Problem]:
+        if self.seen.failed:
+            return  # who knows what those ask for
+        asked = {(each.kind, each.name) for each in self.seen.asked.values()}
+        names = {name for _, name in asked}
+        used = {path for kind, name in asked for path in self._used(kind, name)}
+        used |= {path for name in self._asked_elsewhere() for path in self._used("", name)}
+        known = known_of(self.config, None).names
+        tables = [((*TOP, "workers"), self.config.workers.entries)]
+        tables += [
+            ((*each.path, "workers"), each.layer.entries) for each in self.config.profiles.values()
+        ]
+        for path, entries in tables:
+            for key in entries:
+                loaders = not any(fits(key, name) for name in known)
+                if (*path, key) not in used and key != "default" and not loaders:
+                    yield _for_nothing((*path, key), key, names)
+
+    def _asked_elsewhere(self) -> set[str]:
+        """Names that are asked for by others than the tasks of kinds."""
+        skus = self.config.dispatch.skus if self.config.dispatch is not None else {}
+        return {INDEX_ALIAS, *skus.values()}
+
+    def _used(self, kind: str, name: str) -> Iterator[Path]:
+        """The entries that a name of a kind meets, under any profile."""
+        run = self.seen.runs.get(kind) or next(iter(self.seen.runs.values()))
+        choices = list(self.choices(kind)) if kind in self.seen.runs else [Choice()]
+        choices += [Choice(profile) for profile in self.config.profiles]
+        for choice in choices:
+            context = replace(run.context, kind=kind, profile=choice.profile)
+            layers = layers_of(self.config, choice)
+            try:
+                chain = chain_of(self.config, name, layers, context)
+            except PlacementError:
+                chain = (name,)
+            for each in chain:
+                yield from (
+                    (*TOP, "workers", key) for key in match.find(self.config.workers.entries, each)
+                )
+                yield from self._met(each, choice, context)
+
+    def _met(self, name: str, choice: Choice, context: Context) -> Iterator[Path]:
+        """The entries of profiles that are for a name, unless it is protected."""
+        for profile in lineage(self.config, choice.profile):
+            keys = match.find(profile.layer.entries, name)
+            if len(keys) != 1:
+                continue
+            dropped = profile.layer.entries[keys[0]] is None
+            if dropped or _applies(self.config, name, profile.layer, context):
+                yield (*profile.path, "workers", keys[0])
+
+
+def _applies(config: Config, name: str, layer: Layer, context: Context) -> bool:
+    try:
+        return any(True for _ in changes_for(config, name, [layer], context))
+    except PlacementError:
+        return True
+
+
+def _refusals(plan: Plan, asked: Asked) -> list[Problem]:
+    """What a run would refuse this task for."""
+    if not plan.converts and asked.worker.get("implementation") in (None, plan.implementation):
+        return put_on(plan, {"worker-type": asked.name, "worker": dict(asked.worker)})
+    before = asked.worker if asked.before_run is None else asked.before_run
+    env, _ = task_env(plan.placement, asked.env)
+    return plan.foreign(before) + unmet(plan.placement, env)
+
+
+def _under(problem: Problem, choice: Choice) -> Problem:
+    """The problem, saying which profile it comes with."""
+    if choice.profile is None or repr(choice.profile) in problem.message:
+        return problem
+    return replace(problem, message=f"{problem.message} (under profile {choice.profile!r})")
+
+
+def _nobody_knows(config: Config, name: str) -> Problem:
+    names = {*filter(is_plain, config.aliases), *known_of(config, None).names}
+    what = f"{name!r} is no worker name: there is no such alias, and no profile speaks of it"
+    return Problem(what, hint=did_you_mean(name, names))
+
+
+def _for_nothing(path: Path, key: str, names: Iterable[str]) -> Problem:
+    near = did_you_mean(key, names)
+    return Problem(
+        f"no task of this graph gets anything from {key!r}, under any profile",
+        path,
+        near if near.startswith("did") else "other parameters (-p) may make other tasks",
+        "warning",
+    )
+
+
+def _named(problem: Problem, labels: Sequence[str]) -> Problem:
+    return replace(problem, message=f"{_told(labels)}: {problem.message}")
+
+
+def _told(labels: Sequence[str]) -> str:
+    """Tasks, as a message names them.
+
+    >>> _told(["a", "b"]), _told(["a", "b", "c", "d"])
+    ('a and b', 'a and 3 more tasks')
+    """
+    few = len(labels) <= 2
+    return " and ".join(labels) if few else f"{labels[0]} and {len(labels) - 1} more tasks"
+
+
+class _Overridden:
+    """Env that is said twice: by a worker and by a task, or by a task and by a run."""
+
+    def __init__(self, review: _Review) -> None:
+        self.review = review
+        # For each value of a kind's own: its tasks, and the values it beats, with who has them.
+        self.tasks: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+        self.beaten: defaultdict[tuple[str, str, str], dict[str, list[str]]] = defaultdict(dict)
+        self.by_run: Told = {}
+
+    def note(self, asked: Asked, placement: Placement) -> None:
+        """Note what a task's own env overrides, and what overrides it."""
+        for name, own in asked.env.items():
+            worker = placement.env.get(name)
+            if worker is not None and worker.value not in (None, own):
+                key = (asked.kind, name, text_of(own))
+                self.tasks[key] += [asked.label] if asked.label not in self.tasks[key] else []
+                where = self.beaten[key].setdefault(self._said(worker), [])
+                profile = placement.choice.profile
+                where += [profile] if profile is not None and profile not in where else []
+            run = placement.env_override.get(name)
+            if run is not None and run.value != own:
+                self._by_run(asked, name, own, run)
+
+    def _by_run(self, asked: Asked, name: str, own: Any, run: Value) -> None:
+        what = f"{run.source} says {name} {text_of(run.value)}, over the task's own {text_of(own)}"
+        problem = Problem(what, run.path, severity="info")
+        if run.path[:1] != TOP:
+            file = self.review.file(asked.kind)
+            problem = file.at(problem, name, own)
+        labels = self.by_run.setdefault(problem, [])
+        labels += [asked.label] if asked.label not in labels else []
+
+    def _said(self, value: Value) -> str:
+        there = located(Problem("", value.path), self.review.config)
+        place = f"{there.file}:{there.line}" if there.line else value.source
+        return f"{text_of(value.value)} ({place})"
+
+    def problems(self) -> Iterator[Problem]:
+        for (kind, name, own), labels in self.tasks.items():
+            every = len(self.beaten[kind, name, own]) == 1
+            beaten = [
+                said if every or not profiles else f"{said} under {', '.join(profiles)}"
+                for said, profiles in self.beaten[kind, name, own].items()
+            ]
+            problem = Problem(
+                f"the task's own {name} {own} overrides the worker's: {'; '.join(beaten)}",
+                severity="info",
+            )
+            there = self.review.file(kind).at(problem, name, _unquoted(own))
+            yield _named(there, labels)
+        yield from (_named(problem, labels) for problem, labels in self.by_run.items())
+
+
+def text_of(value: Any) -> str:
+    """A value of env as a message shows it."""
+    if isinstance(value, Detect):
+        return f"{{detect: {value.what}}}"
+    if value is None:
+        return "removed"
+    if isinstance(value, Mapping):
+        return " ".join(map(str, value.values()))
+    return f'"{value}"'
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if text.startswith('"') else text
