@@ -144,9 +144,7 @@ def morphed(graph: Any, *tasks: Task, **parameters: Any) -> list[dict[str, Any]]
 
 
 def index_task(label: str = "index-task-a", kind: str = "misc") -> Task:
-    return task(
-        kind, "shop-1/misc", label, command=list(INDEX["command"]), env={"TARGET_TASKID": "x"}
-    )
+    return task(kind, "shop-1/misc", label, **copy.deepcopy(INDEX))
 
 
 def test_index_tasks(graph: Any):
