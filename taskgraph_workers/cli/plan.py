@@ -47,6 +47,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     """Print the plan; 1 where anything differs."""
     from taskgraph_workers.graph.compare import compare
     from taskgraph_workers.graph.generate import check
+    from taskgraph_workers.graph.plan_json import as_json
 
     sides = _sides(args)
     known = [kind for side in sides for kind in check(side.wanted)]
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     found = compare(_only(before, kinds), _only(after, kinds), after.scheduler_id)
     names = _profiles(before, kinds), _profiles(after, kinds)
     if args.json:
-        output.json(planned.as_json(found, *names))
+        output.json(as_json(found, *names))
     else:
         planned.show(found, *names, output)
     return 1 if found.differs else 0

@@ -1,83 +1,25 @@
-"""How a comparison of two graphs is shown: as text for people, as JSON for programs."""
+"""How a comparison of two graphs is shown to people."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli.layout import Cell, Line, Part, Styled
 from taskgraph_workers.cli.output import Output
-from taskgraph_workers.detect import Detect, render
-from taskgraph_workers.errors import Path, dotted
+from taskgraph_workers.detect import Detect
+from taskgraph_workers.graph.plan_json import Profiles, key_of
 
 if TYPE_CHECKING:
-    from taskgraph_workers.graph.compare import Comparison, Move, Where
-
-#: The profile of each kind, None for none.
-Profiles = Mapping[str, Optional[str]]
+    from taskgraph_workers.graph.compare import Comparison, Move
 
 #: How many labels a group shows, where not all are asked for.
 FEW = 2
 
 #: What people read where no profile is chosen.
 NONE = "no profile"
-
-
-# --- JSON -----------------------------------------------------------------------------------
-
-
-def as_json(found: Comparison, before: Profiles, after: Profiles) -> dict[str, Any]:
-    """The plan as other programs read it."""
-    return {
-        "from": _chosen(before),
-        "to": _chosen(after),
-        "moves": [_move_json(move) for move in found.moves],
-        "added": list(found.added),
-        "removed": list(found.removed),
-        "unchanged": found.unchanged,
-        "new_pools": list(found.new_pools),
-        "scopes": list(found.scopes),
-        "new_scopes": list(found.new_scopes),
-    }
-
-
-def _chosen(profiles: Profiles) -> str | dict[str, str | None] | None:
-    """The profile of all kinds; where they differ, the profile by kind."""
-    names = set(profiles.values())
-    return next(iter(names), None) if len(names) < 2 else dict(sorted(profiles.items()))
-
-
-def _move_json(move: Move) -> dict[str, Any]:
-    return {
-        "label": move.label,
-        "kind": move.kind,
-        "from": _where_json(move.before),
-        "to": _where_json(move.after),
-        "env": {name: [_value(each) for each in pair] for name, pair in move.env.items()},
-        "other": {key_of(path): list(pair) for path, pair in move.other.items()},
-    }
-
-
-def _where_json(where: Where) -> dict[str, Any]:
-    return {"pool": where.pool, "implementation": where.implementation}
-
-
-def _value(value: Any) -> Any:
-    return render(value) if isinstance(value, Detect) else value
-
-
-def key_of(path: Path) -> str:
-    """A path in a task's JSON, as in a task definition: ``payload.maxRunTime``.
-
-    >>> key_of(("task", "payload", "maxRunTime")), key_of(("dependencies", "image"))
-    ('payload.maxRunTime', 'dependencies.image')
-    """
-    return dotted(path[1:] if path[0] == "task" and len(path) > 1 else path)
-
-
-# --- text -----------------------------------------------------------------------------------
 
 
 def show(found: Comparison, before: Profiles, after: Profiles, output: Output) -> None:

@@ -8,6 +8,7 @@ from taskgraph_workers.cli import planned
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.graph.compare import Comparison, Move, Where
+from taskgraph_workers.graph.plan_json import as_json
 
 SPOT = Where("proj-1/gpu-4", "docker-worker")
 RUN_TIME = ("task", "payload", "maxRunTime")
@@ -134,12 +135,12 @@ def test_how_a_choice_is_named(
     """The profile of most kinds, then those that differ; in JSON, by kind where they differ."""
     planned.show(Comparison(), profiles, {"a": "x"}, Output("never"))
     assert capsys.readouterr().out.startswith(f"{name} → x: ")
-    assert planned.as_json(Comparison(), profiles, {})["from"] == json
+    assert as_json(Comparison(), profiles, {})["from"] == json
 
 
 def test_the_json_of_a_move():
     """Before and after of each env name, null for unset, `detect` as in the configuration."""
-    moves = {each["label"]: each for each in planned.as_json(FOUND, *PROFILES)["moves"]}
+    moves = {each["label"]: each for each in as_json(FOUND, *PROFILES)["moves"]}
     assert moves["train-5"] == {
         "label": "train-5",
         "kind": "train",
