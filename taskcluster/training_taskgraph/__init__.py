@@ -9,8 +9,9 @@ import taskgraph_workers
 
 def register(graph_config: Any) -> None:
     """Do what ``taskgraph.register`` in config.yml is for, for the plugin and for this project."""
-    from training_taskgraph import local, publish
+    from training_taskgraph import local, publish, training
 
     taskgraph_workers.register(graph_config)
     local.register()
     publish.register()
+    training.register()

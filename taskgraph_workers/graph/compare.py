@@ -21,13 +21,9 @@ TaskJson = Mapping[str, Any]
 #: A value of a task's env: text, a reference of Taskgraph's, what its prelude finds, or nothing.
 EnvValue = Union[None, str, Mapping[str, str], Detect]
 
-# Told by `Where` and `Move.env`.
-_ELSEWHERE = {
-    ("task", "provisionerId"),
-    ("task", "workerType"),
-    ("task", "taskQueueId"),
-    ("task", "tags", "worker-implementation"),
-}
+# What `Where` and `Move.env` tell.
+_POOL = frozenset({("task", "provisionerId"), ("task", "workerType"), ("task", "taskQueueId")})
+_IMPLEMENTATION = frozenset({("task", "tags", "worker-implementation")})
 _ENV = ("task", "payload", "env")
 _COMMAND = ("task", "payload", "command")
 
@@ -69,6 +65,12 @@ class Move:
     def elsewhere(self) -> bool:
         """Whether it runs in another pool, or under another implementation."""
         return self.before != self.after
+
+    @property
+    def runs_otherwise(self) -> bool:
+        """Whether it runs elsewhere, or anything that its worker is told is different."""
+        payload = any(path[:2] == ("task", "payload") for path in self.other)
+        return self.elsewhere or bool(self.env) or payload
 
 
 @dataclass(frozen=True)
@@ -155,30 +157,31 @@ def _move(label: str, before: TaskJson, after: TaskJson) -> Move:
     envs = env_of(before), env_of(after)
     names = [*envs[0], *(name for name in envs[1] if name not in envs[0])]
     env = {name: (envs[0].get(name), envs[1].get(name)) for name in sorted(names)}
-    bare = bare_command(before) == bare_command(after)
+    places = where(before), where(after)
+    # taskQueueId and the other two may say the same pool in different ways.
+    told = _IMPLEMENTATION | (_POOL if places[0].pool != places[1].pool else frozenset())
+    if bare_command(before) == bare_command(after):
+        told |= {_COMMAND}
     return Move(
         label,
         str(after.get("kind", "")),
-        where(before),
-        where(after),
+        *places,
         {name: pair for name, pair in env.items() if pair[0] != pair[1]},
-        {
-            path: pair
-            for path, pair in _differences(before, after, ())
-            if not (bare and path == _COMMAND)
-        },
+        dict(_differences(before, after, (), told)),
     )
 
 
-def _differences(before: Any, after: Any, path: Path) -> Iterator[tuple[Path, tuple[Any, Any]]]:
-    """Each key path where two values differ, and is not told elsewhere; a list is one value."""
-    if before == after or path in _ELSEWHERE:
+def _differences(
+    before: Any, after: Any, path: Path, told: frozenset[Path]
+) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    """Each key path where two values differ, and is not told already; a list is one value."""
+    if before == after or path in told:
         return
     if path == _ENV and _is_env(before) and _is_env(after):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted(before.keys() | after.keys(), key=str):
-            yield from _differences(before.get(key), after.get(key), (*path, key))
+            yield from _differences(before.get(key), after.get(key), (*path, key), told)
     else:
         yield path, (before, after)
 

@@ -18,7 +18,7 @@ from taskgraph_workers.config import read_selection
 from taskgraph_workers.errors import ConfigError, Problem, WorkersError
 from taskgraph_workers.graph.compare import TaskJson
 from taskgraph_workers.graph.errors import Refused
-from taskgraph_workers.graph.parameters import PARAMETER, VARIABLE
+from taskgraph_workers.graph.parameters import PARAMETER, no_variable, without_choice
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
 
 #: The graph that ``--target`` stands for, and the one without it.
@@ -38,8 +38,8 @@ class Wanted:
 
     ``parameters`` is what ``taskgraph -p`` takes; None for the defaults. ``choice`` (a profile, or
     anything else that the parameter ``workers`` takes) is laid over them as that parameter; None
-    leaves it to them, and ``unsaid`` takes away what they say there. ``said_by`` names the choice
-    to people.
+    leaves it to them, and ``unsaid`` takes away all that they choose. ``said_by`` names the choice
+    to people. Taskgraph's verifications are left out unless ``verify``.
     """
 
     root: str
@@ -49,6 +49,7 @@ class Wanted:
     unsaid: bool = False
     said_by: str = f"parameter {PARAMETER}"
     which: str = FULL
+    verify: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,13 @@ def generate(wanted: Wanted, like: Graph | None = None) -> Graph:
     is wrong, and GraphError where anything else fails; its ``__cause__`` is what Taskgraph, or the
     project, raised, and None where the message says it all.
     """
-    with _failing(), _no_variable(), redirect_stdout(sys.stderr):
-        return _generate(wanted, like)
+    return generate_from(wanted, {} if like is None else like.parameters)
+
+
+def generate_from(wanted: Wanted, parameters: Mapping[str, Any]) -> Graph:
+    """As :func:`generate`, from these parameters; where there are none, from those it names."""
+    with _failing(), no_variable(), redirect_stdout(sys.stderr):
+        return _generate(wanted, parameters)
 
 
 @contextmanager
@@ -107,11 +113,13 @@ def _failing() -> Iterator[None]:
         raise GraphError(Problem(_describe(error))) from error
 
 
-def _generate(wanted: Wanted, like: Graph | None) -> Graph:
+def _generate(wanted: Wanted, said: Mapping[str, Any]) -> Graph:
     from taskgraph.generator import TaskGraphGenerator
 
-    source = _Parameters(wanted, like)
-    generator = TaskGraphGenerator(root_dir=wanted.root, parameters=source)
+    source = _Parameters(wanted, said)
+    generator = TaskGraphGenerator(
+        root_dir=wanted.root, parameters=source, enable_verifications=wanted.verify
+    )
     graph_config = generator.graph_config
     tasks = {task.label: task.to_json() for task in getattr(generator, wanted.which)}
     used = generator.parameters
@@ -119,7 +127,7 @@ def _generate(wanted: Wanted, like: Graph | None) -> Graph:
         tasks=tasks,
         kinds=kinds_of(graph_config),
         parameters=source.said,
-        profiles=_profiles(graph_config, used, {task["kind"] for task in tasks.values()}),
+        profiles=profiles_of(graph_config, used, {task["kind"] for task in tasks.values()}),
         scheduler_id=f"{graph_config['trust-domain']}-level-{used['level']}",
     )
 
@@ -127,9 +135,9 @@ def _generate(wanted: Wanted, like: Graph | None) -> Graph:
 class _Parameters:
     """Taskgraph's parameters for a graph; ``said`` are those without the choice laid over them."""
 
-    def __init__(self, wanted: Wanted, like: Graph | None) -> None:
+    def __init__(self, wanted: Wanted, said: Mapping[str, Any]) -> None:
         self.wanted = wanted
-        self.said: Mapping[str, Any] = {} if like is None else like.parameters
+        self.said = said
 
     def __call__(self, graph_config: Any) -> Any:
         from taskgraph.parameters import Parameters, parameters_loader
@@ -143,7 +151,7 @@ class _Parameters:
         # Taskgraph itself changes a list in here (`filters`).
         used = deepcopy(dict(self.said))
         if wanted.unsaid:
-            used.pop(PARAMETER, None)
+            used = without_choice(used, config_of(graph_config))
         if wanted.choice is not None:
             used[PARAMETER] = wanted.choice
         parameters = Parameters(strict=False, repo_root=graph_config.vcs_root, **used)
@@ -173,22 +181,12 @@ def _check_file(spec: str | None) -> None:
         raise WorkersError(Problem("there is no such file of parameters", file=spec))
 
 
-def _profiles(
+def profiles_of(
     graph_config: Any, parameters: Mapping[str, Any], kinds: Iterable[str]
 ) -> dict[str, str | None]:
+    """Which profile each kind is placed under, None for none. Raises WorkersError."""
     runs = {kind: KindRun.of(graph_config, parameters, kind) for kind in sorted(kinds)}
     return {kind: None if run is None else run.choice.profile for kind, run in runs.items()}
-
-
-@contextmanager
-def _no_variable() -> Iterator[None]:
-    """Without the environment variable that a person may have set for a local look."""
-    held = os.environ.pop(VARIABLE, None)
-    try:
-        yield
-    finally:
-        if held is not None:
-            os.environ[VARIABLE] = held
 
 
 def _describe(error: BaseException) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Iterable, Mapping, Optional
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Callable, Optional
 
 import yaml
 
@@ -88,6 +90,36 @@ def _at(params: Mapping[str, Any], dotted: str) -> Any:
         if isinstance(inner, Mapping):
             return _at(inner, dotted[end + 1 :])
     return None
+
+
+def without_choice(params: Mapping[str, Any], config: Config | None) -> dict[str, Any]:
+    """Parameters as they would be had nobody chosen; they share what is not changed."""
+    unsaid = _without(params, PARAMETER)
+    if config is None or config.select.parameter is None:
+        return unsaid
+    return _without(unsaid, config.select.parameter)
+
+
+def _without(params: Mapping[str, Any], dotted: str) -> dict[str, Any]:
+    """Without what :func:`_at` finds."""
+    if dotted in params:
+        return {key: value for key, value in params.items() if key != dotted}
+    for end, char in enumerate(dotted):
+        inner = params.get(dotted[:end]) if char == "." else None
+        if isinstance(inner, Mapping):
+            return {**params, dotted[:end]: _without(inner, dotted[end + 1 :])}
+    return dict(params)
+
+
+@contextmanager
+def no_variable() -> Iterator[None]:
+    """Without the environment variable, which a person may have set for a local look."""
+    held = os.environ.pop(VARIABLE, None)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.environ[VARIABLE] = held
 
 
 def decision_parameters(graph_config: Any, parameters: dict[str, Any]) -> None:

@@ -17,6 +17,8 @@ from taskgraph_workers.graph.run import config_of, kinds_of
 
 def register(graph_config: Any) -> None:
     """See :func:`taskgraph_workers.register`."""
+    from taskgraph_workers.graph.actions import register_actions
+
     _hook_in()
     if "workers-config" in graph_config:
         extend_parameters()
@@ -24,6 +26,7 @@ def register(graph_config: Any) -> None:
         config_of(graph_config, kinds_of(graph_config))
     except WorkersError as error:
         refuse(error.problems)
+    register_actions(graph_config)
 
 
 def _hook_in() -> None:
@@ -31,7 +34,7 @@ def _hook_in() -> None:
     from taskgraph.transforms import run, task
     from taskgraph.util.verify import verifications
 
-    from taskgraph_workers.graph import checks, transforms
+    from taskgraph_workers.graph import artifacts, checks, transforms
 
     if checks.move_index_tasks in morph.registered_morphs:
         return
@@ -43,6 +46,7 @@ def _hook_in() -> None:
     run.transforms._transforms.append(transforms.after_run)
     task.transforms._transforms.insert(0, transforms.place)
     morph.register_morph(checks.move_index_tasks)
+    morph.register_morph(artifacts.write_plan)
     verifications.add("full_task_set")(checks.warn)
 
 

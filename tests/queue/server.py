@@ -56,7 +56,7 @@ class Taskcluster:
         if service == "index" and what == ["task"]:
             return self._indexed(rest[0])
         if service == "index":
-            return 200, {"tasks": []}
+            return self._listed(rest[0])
         if service == "content" or (what == ["task"] and rest[1:2] == ["artifacts"]):
             return self._artifact(service, parts)
         if service == "queue" and what == ["task"]:
@@ -69,6 +69,8 @@ class Taskcluster:
 
     def post(self, parts: list[str], body: Any) -> Answer:
         """Answer a POST: the batches that Taskgraph asks for."""
+        if parts[0] == "index" and parts[2:] != ["tasks", "indexes"]:
+            return self._listed(parts[3])
         if parts[0] == "index":
             wanted = (body or {}).get("indexes", ())
             found = [each for each in wanted if each in self.index]
@@ -88,6 +90,12 @@ class Taskcluster:
         if path not in self.index:
             raise Refusal(404, "ResourceNotFound", f"Indexed task not found: {path}")
         return 200, {"namespace": path, "taskId": self.index[path]}
+
+    def _listed(self, namespace: str) -> Answer:
+        found = [path for path in self.index if path.rpartition(".")[0] == namespace]
+        expires = "2038-01-01T00:00:00.000Z"
+        tasks = [{"namespace": path, "taskId": self.index[path]} for path in found]
+        return 200, {"tasks": [{**each, "expires": expires} for each in tasks]}
 
     def _artifact(self, service: str, parts: list[str]) -> Answer:
         task_id, name = (parts[1], parts[2:]) if service == "content" else (parts[3], parts[5:])

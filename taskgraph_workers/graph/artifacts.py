@@ -1,0 +1,112 @@
+"""What a decision task writes down besides: the plan against the default choice.
+
+Written by a morph, which runs in every decision task: verifications vanish with ``--no-verify``.
+By then Taskgraph has written the full graph among the artifacts, so that only the graph under the
+default choice is left to be made.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from taskgraph_workers.graph.compare import Comparison, compare
+from taskgraph_workers.graph.generate import Wanted, generate_from, profiles_of
+from taskgraph_workers.graph.parameters import inside_task, no_variable, without_choice
+from taskgraph_workers.graph.plan_json import VERSION, Profiles, as_json
+from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
+
+logger = logging.getLogger(__name__)
+
+#: The artifacts are public/workers-plan.json and public/workers-plan.html.
+NAME = "workers-plan"
+
+_FULL_GRAPH = "full-task-graph.json"
+
+
+def write_plan(
+    taskgraph: Any, label_to_taskid: Any, parameters: Mapping[str, Any], graph_config: Any
+) -> tuple[Any, Any]:
+    """A morph that changes nothing: in a decision task, write what the choice changes.
+
+    Only where it may change anything. It never ends a run: what goes wrong is a warning.
+    """
+    try:
+        if _is_decision() and _is_wanted(graph_config, parameters):
+            _write(graph_config, parameters)
+    except Exception as error:  # a graph of the project's own code, and a disk
+        logger.warning("workers-config: the plan can't be written: %s", error)
+    return taskgraph, label_to_taskid
+
+
+def write(found: Comparison, before: Profiles, after: Profiles) -> None:
+    """Write a plan among the artifacts of this task. ``before`` and ``after`` are by kind."""
+    from taskgraph.decision import ARTIFACTS_DIR, write_artifact
+
+    plan = {"version": VERSION, **as_json(found, before, after)}
+    write_artifact(f"{NAME}.json", plan)
+    page = _page(plan)
+    if page is not None:
+        (ARTIFACTS_DIR / f"{NAME}.html").write_text(page, encoding="utf-8")
+
+
+def _page(plan: Mapping[str, Any]) -> str | None:
+    try:
+        module = import_module("taskgraph_workers.graph.plan_html")
+    except ModuleNotFoundError:
+        return None
+    page: str = module.render(plan)
+    return page
+
+
+def _is_decision() -> bool:
+    """Whether this is a decision task, and not `taskgraph morphed`: it has written its graph."""
+    from taskgraph.decision import ARTIFACTS_DIR
+
+    return inside_task() and (ARTIFACTS_DIR / _FULL_GRAPH).is_file()
+
+
+def _is_wanted(graph_config: Any, parameters: Mapping[str, Any]) -> bool:
+    config = config_of(graph_config)
+    if config is None or not config.profiles or not config.decision.plan:
+        return False
+    unsaid = without_choice(parameters, config)
+    kinds = kinds_of(graph_config)
+    chosen = [_choice(graph_config, parameters, kind) for kind in kinds]
+    with no_variable():
+        return chosen != [_choice(graph_config, unsaid, kind) for kind in kinds]
+
+
+def _choice(graph_config: Any, parameters: Mapping[str, Any], kind: str) -> Any:
+    """What is chosen, whoever chose it."""
+    run = KindRun.of(graph_config, parameters, kind)
+    return None if run is None else (run.choice.profile, run.choice.overrides)
+
+
+def _write(graph_config: Any, parameters: Mapping[str, Any]) -> None:
+    from taskgraph.decision import read_artifact
+
+    logger.info("making the graph under the default choice, too, for %s", NAME)
+    # Verified once is enough, and a project may have switched that off.
+    wanted = Wanted(root=root_of(graph_config), unsaid=True, verify=False)
+    default = generate_from(wanted, parameters)
+    after = read_artifact(_FULL_GRAPH)
+    found = compare(as_read(default.tasks), after, default.scheduler_id)
+    kinds = {task["kind"] for task in after.values()}
+    write(found, default.profiles, profiles_of(graph_config, parameters, kinds))
+
+
+def root_of(graph_config: Any) -> str:
+    """The root as the command was given it, which is what each task's ``metadata.source`` says."""
+    return str(os.path.relpath(graph_config.root_dir))
+
+
+def as_read(tasks: Mapping[str, Any]) -> Any:
+    """Tasks as an artifact holds them: a tuple is a list there, and every key a text."""
+    from taskgraph.util import json
+
+    read: Any = json.loads(json.dumps(tasks))
+    return read
