@@ -71,7 +71,7 @@ def compose(hand: Hand, wanted: Wanted = Wanted()) -> Adopted:
     if hand.names and not wanted.parameter:
         notes.comments["workers-config", "select", AFTER] = _PARAMETER
     whole = {"workers-config": value}
-    problems = [*hand.problems, *_told(hand, classes, wanted)]
+    problems = [*hand.problems, *_told(hand, entries, wanted)]
     text = to_yaml(whole, notes.comments, _opened)
     return Adopted(text, classes, tuple(problems), notes.left(), whole)
 
@@ -117,10 +117,12 @@ def _speaks_of(keys: Sequence[str], name: str) -> bool:
     return any(fits(key, name) for key in keys)
 
 
-def _told(hand: Hand, classes: Sequence[str], wanted: Wanted) -> list[Problem]:
+def _told(hand: Hand, entries: Entries, wanted: Wanted) -> list[Problem]:
+    classes = entries.classes
     found = [_unused(hand, key) for key in unused(hand)]
     found += [hand.located(each) for each in _never_taken(hand, classes)]
     found += [hand.located(each) for each in _not_given(hand)]
+    found += _refused(hand, entries)
     if classes[0] == UNNAMED and not wanted.default and hand.names:
         what = f"nothing names the class of the default branches; its profile is {UNNAMED!r} here"
         hint = "--default NAME, with the name that runs choose it by"
@@ -186,21 +188,66 @@ def _without_idle(table: dict[str, dict[str, Raw]]) -> dict[str, dict[str, Raw]]
 
 def _require(hand: Hand) -> list[dict[str, Any]]:
     """Hand-written code refuses an alias with ``gpu`` in its name where its env is incomplete."""
-    needs = hand.keys.needs
-    ends = {name: [*leaves(tree)] for name, tree in hand.names.items()}
-    reached = list(dict.fromkeys(leaf for each in ends.values() for leaf in each))
-    names = [leaf for leaf in reached if _GPU in leaf and hand.alias(leaf) is not None]
-    if not needs or not any(all(key in hand.env_of(name) for key in needs) for name in names):
+    names = _guarded(hand)
+    if not names:
         return []
-    alike = {name for name, each in ends.items() if each and all(leaf in names for leaf in each)}
-    every = {*filter(is_plain, hand.aliases), *reached, *filter(is_plain, hand.names)}
-    others = every.difference(names, alike)
-    simple = f".*{_GPU}.*"
-    if len(names) > 1 and not any(fits(simple, other) for other in others):
-        keys = [simple]
-    else:
+    every = {*filter(is_plain, hand.aliases), *filter(is_plain, hand.names), *_ends(hand)}
+    others = [
+        name
+        for name in every.difference(names)
+        if not (_led_into(hand, name, names) if name in hand.names else _complete(hand, name))
+    ]
+    keys = [f".*{_GPU}.*"]
+    if len(names) == 1 or any(fits(keys[0], other) for other in others):
         keys = [key for key, _ in cover(names, others)]
-    return [{"workers": keys if len(keys) > 1 else keys[0], "env": list(needs)}]
+    return [{"workers": keys if len(keys) > 1 else keys[0], "env": list(hand.keys.needs)}]
+
+
+def _guarded(hand: Hand) -> list[str]:
+    """The aliases whose tasks are refused without env: none, where no alias has that env.
+
+    Not one that is also a name of the table and leads elsewhere: a requirement counts all names
+    that lead to an alias.
+    """
+    names = [name for name in _ends(hand) if _GPU in name and hand.alias(name) is not None]
+    while True:
+        left = [n for n in names if n not in hand.names or _led_into(hand, n, names)]
+        if left == names:
+            break
+        names = left
+    return names if hand.keys.needs and any(_complete(hand, name) for name in names) else []
+
+
+def _ends(hand: Hand) -> list[str]:
+    """Every alias that a name leads to."""
+    return list(dict.fromkeys(leaf for tree in hand.names.values() for leaf in leaves(tree)))
+
+
+def _led_into(hand: Hand, name: str, names: Sequence[str]) -> bool:
+    """Whether a name of the table leads to these aliases only."""
+    return all(leaf in names for leaf in leaves(hand.names[name]))
+
+
+def _complete(hand: Hand, alias: str) -> bool:
+    return all(key in hand.env_of(alias) for key in hand.keys.needs)
+
+
+def _refused(hand: Hand, entries: Entries) -> list[Problem]:
+    """Names that hand-written code refuses for want of env, and that nothing here refuses."""
+    needs, guarded = hand.keys.needs, _guarded(hand)
+    what = f"leads to an alias with {_GPU!r} in its name and not all of {' and '.join(needs)},"
+    what += " which code that wants them refuses; here it is placed"
+    hint = "--needs '' if your code places it, too"
+    return [
+        hand.located(Problem(what, (hand.keys.names, name), hint))
+        for name, tree in hand.names.items()
+        if any(
+            _GPU in leaf
+            and not _complete(hand, leaf)
+            and (leaf not in guarded or entries.is_inline(name))
+            for leaf in leaves(tree)
+        )
+    ]
 
 
 # --- Comments -------------------------------------------------------------------------------

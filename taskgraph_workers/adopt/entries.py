@@ -76,7 +76,7 @@ class Entries:
         table: dict[str, dict[str, Raw]] = {name: {} for name in self.classes}
         for name, tree in self.hand.names.items():
             trees = {each: for_class(tree, each, self.hand.keys.by) for each in self.classes}
-            entry = self._entry(name, [leaf for each in trees.values() for leaf in leaves(each)])
+            entry = self._entry(name)
             for each, said in trees.items():
                 if said is not None:
                     table[each][name] = self.raw(said, partial(entry, each))
@@ -100,14 +100,31 @@ class Entries:
         """Env as YAML has it."""
         return {name: self.raw(tree, str) for name, tree in env.items()}
 
-    def _entry(self, name: str, ends: Sequence[str]) -> Callable[[str, str], Raw]:
+    def is_inline(self, name: str) -> bool:
+        """Whether the entries of a name say all about the machine, as its alias is sent on."""
+        return any(self._goes_on(name, alias) for alias in self._ends(name))
+
+    def _ends(self, name: str) -> list[str]:
+        by = self.hand.keys.by
+        trees = (for_class(self.hand.names[name], each, by) for each in self.classes)
+        return list(dict.fromkeys(leaf for tree in trees for leaf in leaves(tree)))
+
+    def _goes_on(self, name: str, alias: str) -> bool:
+        """Whether the table sends the alias on, as a name, for any class."""
+        found = keys_for(self.hand.names, alias)
+        if alias in (name, *BUILT_IN) or not found:
+            return False
+        tree = self.hand.names[found[0]]
+        return any(for_class(tree, each, self.hand.keys.by) != alias for each in self.classes)
+
+    def _entry(self, name: str) -> Callable[[str, str], Raw]:
         """What makes an entry of a profile for this name out of an alias.
 
         A child lays its entry over its parent's, so all of them say the same keys.
         """
-        inline = any(self._goes_on(name, alias) for alias in ends)
+        inline = self.is_inline(name)
         names: dict[str, None] = {}
-        for alias in ends:
+        for alias in self._ends(name):
             wanted = self.hand.env_of(alias)
             given = self._given(*((name,) if inline else (alias, name)))
             different = (k for k in (*wanted, *given) if inline or wanted.get(k) != given.get(k))
@@ -130,14 +147,6 @@ class Entries:
             for key in keys_for(self.machines, name)[:1]:
                 given.update(self.machines[key])
         return given
-
-    def _goes_on(self, name: str, alias: str) -> bool:
-        """Whether the table sends the alias on, as a name, for any class."""
-        found = keys_for(self.hand.names, alias)
-        if alias in (name, *BUILT_IN) or not found:
-            return False
-        tree = self.hand.names[found[0]]
-        return any(for_class(tree, each, self.hand.keys.by) != alias for each in self.classes)
 
     def _fields(self, alias: str) -> dict[str, Raw]:
         """The fields of an alias, which holds its own name from here on."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Union
 
 import yaml
 
+from taskgraph_workers.adopt.patterns import is_pattern
 from taskgraph_workers.config.document import Unreadable, parse
 from taskgraph_workers.config.locate import Source, find, oddities
 from taskgraph_workers.config.names import LEVELS, fits, is_plain
@@ -62,7 +63,8 @@ class Hand:
     def located(self, problem: Problem) -> Problem:
         """The problem, with the line it stands on."""
         place = find(self.node, problem.path)
-        return problem.at(self.source.shown, place.line, place.column)
+        found = replace(problem, path=place.path)
+        return found.at(self.source.shown, place.line, place.column)
 
     def line(self, path: Path) -> int:
         """The line of a path, from 1; 0 where it is not there."""
@@ -179,7 +181,7 @@ class _Reader:
         for key, content in (raw or {}).items():
             if not isinstance(key, str):
                 self._leave((*path, key), "is no text as a key")
-            elif not _is_pattern(key):
+            elif not is_pattern(key):
                 self._leave((*path, key), "is no regular expression")
             else:
                 if not is_plain(key):
@@ -228,7 +230,7 @@ class _Reader:
         found: dict[str, Tree] = {}
         for key, each in choices.items():
             at = (*path, key)
-            if not _is_pattern(str(key)):
+            if not is_pattern(str(key)):
                 self._leave(at, "is no regular expression")
             elif known and key != "default" and not any(fits(str(key), name) for name in known):
                 self._leave(at, f"is no {by} that there is")
@@ -271,11 +273,3 @@ class _Reader:
 
     def _note(self, path: Path, what: str) -> None:
         self.problems.append(Problem(what, path, severity="warning"))
-
-
-def _is_pattern(key: str) -> bool:
-    try:
-        re.compile(key + "$")
-    except (re.error, OverflowError, RecursionError):
-        return False
-    return True

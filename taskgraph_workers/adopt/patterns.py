@@ -42,9 +42,17 @@ def cover(
 
 def exactly(name: str, others: Collection[str]) -> str:
     """A key for one name: the name itself, unless it is a pattern that matches others too."""
-    if _misses(name, [other for other in others if other != name]) and fits(name, name):
-        return name
-    return _literal(name)
+    right = is_pattern(name) and _misses(name, [other for other in others if other != name])
+    return name if right else _literal(name)
+
+
+def is_pattern(key: str) -> bool:
+    """Whether a key of config.yml can be read as a regular expression, as all of them are."""
+    try:
+        re.compile(key + "$")
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def _misses(pattern: str, names: Iterable[str]) -> bool:

@@ -97,6 +97,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     hand = _hand(args)
     adopted = compose(hand, Wanted(args.default, tuple(args.classes), args.parameter))
     _tell(hand, adopted, output)
+    _tell_own_env(hand, output)
     code = 1 if any(each.severity == "error" for each in adopted.problems) else 0
     text = adopted.text if args.verify in (None, "-") else _content(args.verify)
     try:
@@ -133,6 +134,19 @@ def _kinds(folder: str) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(each for each in names if os.path.isfile(os.path.join(kinds, each, "kind.yml")))
+
+
+def _tell_own_env(hand: Hand, output: Output) -> None:
+    """Where a kind sets itself what its machine's env says, which comes out differently."""
+    from taskgraph_workers.adopt.kinds import own_env
+    from taskgraph_workers.config.document import content_of
+    from taskgraph_workers.config.locate import Source
+
+    names = {name for env in hand.env.values() for name in env}
+    for kind in hand.kinds:
+        file = os.path.join(os.path.dirname(hand.source.file), "kinds", kind, "kind.yml")
+        for problem in own_env(Source(file, content_of(file)), names):
+            output.talk_lines(str(problem))
 
 
 def _content(file: str) -> str:
