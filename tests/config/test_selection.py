@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgraph_workers.config import check, located, read_selection
-from taskgraph_workers.errors import ConfigError, PlacementError
+from taskgraph_workers.errors import ConfigError, PlacementError, dotted
 from taskgraph_workers.model import Change, Choice, Config, Context, Layer, Selection
 from taskgraph_workers.resolve import resolve
 
@@ -189,3 +189,15 @@ def test_nothing_but_config_errors(raw: Any):
     except ConfigError as error:
         faults = {problem.file for problem in error.problems}
     assert faults <= {SOURCE}
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [((SOURCE, "of", "p"), "of.p"), (("of", "p"), "of.p"), ((SOURCE,), ""), ((), "")],
+)
+def test_the_source_is_named_once(path: tuple[str, ...], shown: str):
+    """The path of a fault begins below the source, whether or not the caller's path names it."""
+    with pytest.raises(ConfigError) as caught:
+        read_selection("x", SOURCE, path, config())
+    assert caught.value.problems[0].file == SOURCE
+    assert dotted(caught.value.problems[0].path) == shown
