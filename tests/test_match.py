@@ -19,6 +19,7 @@ def table(*keys: str) -> dict[str, None]:
         (("g.*", "default"), "gpu", ("g.*",)),
         (("gpu", "default"), "cpu", ("default",)),
         (("gpu", "g.*"), "cpu", ()),
+        (("p.", "default"), "gpu", ("default",)),
         ((), "gpu", ()),
     ],
 )

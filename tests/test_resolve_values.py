@@ -10,7 +10,7 @@ from placing import config, layer, plain, profile
 from test_resolve import ALIASES, CONTEXT, POOL, place, refusal
 
 from taskgraph_workers.errors import PlacementError, Problem
-from taskgraph_workers.model import Choice, Config, Keyed, Value
+from taskgraph_workers.model import Choice, Config, Context, Keyed, Value
 from taskgraph_workers.resolve import is_known, lineage, pick, resolve, task_env
 
 # --- Keyed values ---------------------------------------------------------------------------
@@ -115,6 +115,9 @@ def test_a_pool_is_filled_in(field: str):
     """`{alias}` is the last name of the chain; `{level}` and `{trust-domain}` are the context's."""
     placed = place("a", child={"a": {"to": "gpu", field: "{alias}-{level}-{trust-domain}"}})
     assert placed.fields[field].value == "gpu-1-t"
+    said = config({"a": {**ALIASES["gpu"], field: "{level}-{trust-domain}"}})
+    other = Context(level="3", trust_domain="u")
+    assert resolve(said, "a", Choice(), other).fields[field].value == "3-u"
 
 
 @pytest.mark.parametrize("field", ["implementation", "os"])
