@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from taskgraph_workers.detect import Detect, prelude
@@ -103,6 +103,14 @@ def test_the_way_back_is_the_mirror_image(before: dict[str, Any], after: dict[st
 
 @settings(deadline=None)
 @given(TASKS, TASKS)
+@example(
+    {"kind": "a", "task": {"taskQueueId": "a/b"}},
+    {"kind": "a", "task": {"provisionerId": "a", "workerType": "b"}},
+)
+@example(
+    {"kind": "a", "task": {"payload": {"env": None}}},
+    {"kind": "a", "task": {"payload": {"env": ["a"]}}},
+)
 def test_no_change_goes_untold(before: dict[str, Any], after: dict[str, Any]):
     """What is given a value, loses it or changes it shows up: as a place, as env or as a key."""
     found = compare({"x": before}, {"x": after})
