@@ -31,7 +31,7 @@ _OF_A_TASK = (
 )
 _OF_A_GROUP = (
     "Make the graph again with another choice of workers, and create those tasks of this group "
-    "from it that are then others. Docker images and other cached tasks are only made again where "
+    "from it that are then others, and those between them. Docker images and other cached tasks are only made again where "
     "their kind is named. " + _NO_TASK
 )
 
@@ -173,9 +173,11 @@ def _create(order: Order, graph_config: Any, group_id: str, task_id: str | None)
     after = generate_from(Wanted(root=root, choice=order.choice), order.parameters)
     labels = _labels(order.request, before.tasks, after.tasks, task_ids, task_id)
     _, made = TaskGraph.from_json(after.tasks)
+    after_them = made.graph.transitive_closure(labels, reverse=True).nodes
     if order.request.downstream:
-        found = made.graph.transitive_closure(labels, reverse=True).nodes
-        labels |= found & task_ids.keys()
+        labels |= after_them & task_ids.keys()
+    # What lies between two of them is made of other things now; Taskgraph creates it, too.
+    labels |= after_them & made.graph.transitive_closure(labels).nodes
     _write_plan(before, after, labels)
     parameters = Parameters(strict=False, **{**order.parameters, PARAMETER: order.choice})
     write_artifact("parameters.yml", dict(parameters))
