@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Callable
 
 from taskgraph_workers import units
 from taskgraph_workers.config.faults import Fault, said
+from taskgraph_workers.config.forms import Either, Items, about, formed, takes
 from taskgraph_workers.config.shapes import (
     Shape,
     count,
@@ -74,33 +75,42 @@ class Cluster:
 
 def clusters() -> Shape:
     """The shape of ``clusters``: a mapping from names to :class:`Cluster`."""
-    size_up = {"cores": count(), "gpus": count()}
-    node = section({**size_up, "memory": size(units.mib_floor)})
-    group = section(
-        {
-            **size_up,
-            "memory": size(units.mib_ceil),
-            "pool": pool,
-            "number": _number,
-            "command": _command,
-        },
-        needs=("command",),
-    )
+    node = section(_machine("What a node has", units.mib_floor))
     cluster = section(
         {
-            "scheduler": _scheduler,
-            "node": lambda raw: Node(**node(raw)),
-            "queue": line,
-            "bank": line,
-            "walltime": duration,
-            "setup": list_of(line),
-            "directives": list_of(line),
-            "groups": table(group, line),
+            "scheduler": about("The batch scheduler.", _scheduler),
+            "node": about("One node.", formed(lambda raw: Node(**node(raw)), Either((node,)))),
+            "queue": about("The queue or partition for the job.", line),
+            "bank": about("The account that the job is charged to.", line),
+            "walltime": about("How long the job may run, such as 90m or 1-00:00:00.", duration),
+            "setup": about("Shell lines to run first.", list_of(line)),
+            "directives": about("Header lines of the scheduler's own, as they are.", list_of(line)),
+            "groups": about("Identical workers to launch, by name.", table(_group(), line)),
         },
         needs=("scheduler",),
         others="a header line of the scheduler's own goes into directives, as it is",
     )
     return table(cluster, line)
+
+
+def _group() -> Shape:
+    return section(
+        {
+            **_machine("What each worker needs", units.mib_ceil),
+            "pool": about("The pool that they claim from: provisioner/worker-type.", pool),
+            "number": about("How many, or auto.", _number),
+            "command": about("What starts one: a shell line, or its words.", _command),
+        },
+        needs=("command",),
+    )
+
+
+def _machine(whose: str, to_mib: Callable[[str], int]) -> dict[str, Shape]:
+    return {
+        "cores": about(f"{whose}: CPU cores.", count()),
+        "gpus": about(f"{whose}: GPUs.", count()),
+        "memory": about(f"{whose}: memory, such as 64GiB.", size(to_mib)),
+    }
 
 
 def build(name: str, value: Mapping[str, Any], path: Path) -> Cluster:
@@ -115,6 +125,7 @@ def build(name: str, value: Mapping[str, Any], path: Path) -> Cluster:
     return replace(cluster, groups=groups)
 
 
+@takes(type="string", pattern=r"^[^\s/]+/[^\s/]+$")
 def pool(raw: Any) -> str:
     """A pool, ``provisioner/worker-type``."""
     value = line(raw)
@@ -123,6 +134,7 @@ def pool(raw: Any) -> str:
     return value
 
 
+@takes(enum=list(SCHEDULERS))
 def _scheduler(raw: Any) -> str:
     value = line(raw)
     if value not in SCHEDULERS:
@@ -130,6 +142,7 @@ def _scheduler(raw: Any) -> str:
     return value
 
 
+@takes(anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}])
 def _number(raw: Any) -> int | None:
     if raw == "auto":
         return None
@@ -138,10 +151,13 @@ def _number(raw: Any) -> int | None:
     return int(count(1)(raw))
 
 
-def _command(raw: Any) -> str | tuple[str, ...]:
+def _read_command(raw: Any) -> str | tuple[str, ...]:
     if isinstance(raw, str):
         return line(raw)
     words: tuple[str, ...] = list_of(line)(raw)
     if not words:
         raise Fault("must be a command, not an empty list")
     return words
+
+
+_command = formed(_read_command, Either((line, formed(list_of(line), Items(line, 1)))))

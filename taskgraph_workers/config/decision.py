@@ -6,16 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from taskgraph_workers.config.faults import Fault, said
+from taskgraph_workers.config.forms import Either, Items, about, formed, takes
 from taskgraph_workers.config.shapes import Shape, count, level, line, list_of, section
 from taskgraph_workers.model import Action, Decision
 
 
 def decision() -> Shape:
     """The shape of ``decision``."""
-    read = section({"plan": _yes_or_no, "action": _action})
-    return lambda raw: Decision(**read(raw))
+    read = section(
+        {
+            "plan": about("Whether the plan against the default is written down.", _yes_or_no),
+            "action": about(
+                "The action that runs tasks on other workers; false for none.",
+                formed(_action, lambda: Either((_on_or_off, _offered()))),
+            ),
+        }
+    )
+    return formed(lambda raw: Decision(**read(raw)), Either((read,)))
 
 
+@takes(type="boolean")
 def _yes_or_no(raw: Any) -> bool:
     if not isinstance(raw, bool):
         raise Fault(f"must be true or false, not {said(raw)}")
@@ -29,9 +39,25 @@ def _action(raw: Any) -> Action | None:
         return None
     if not isinstance(raw, Mapping):
         raise Fault(f"must be false, or a mapping, not {said(raw)}")
-    return Action(**section({"permission": _permission, "levels": _levels, "order": count(0)})(raw))
+    return Action(**_offered()(raw))
 
 
+@takes(type=["boolean", "null"])
+def _on_or_off(raw: Any) -> Any:
+    return raw
+
+
+def _offered() -> Shape:
+    return section(
+        {
+            "permission": about("What Taskcluster's scope for the action is called.", _permission),
+            "levels": about("The levels at which it is offered.", formed(_levels, Items(level, 1))),
+            "order": about("Where it stands among other actions.", count(0)),
+        }
+    )
+
+
+@takes(type="string", pattern="^[^/\n]+$")
 def _permission(raw: Any) -> str:
     value = line(raw)
     if "/" in value:  # Taskgraph refuses it later, without a place (taskgraph.actions.registry)

@@ -8,6 +8,7 @@ from typing import Any
 
 from taskgraph_workers.config.entries import Entries, env_name, env_text
 from taskgraph_workers.config.faults import Fault
+from taskgraph_workers.config.forms import Either, Items, about, formed, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
@@ -61,27 +62,25 @@ class Dispatch:
 
 def dispatch(known: Known) -> Shape:
     """The shape of ``dispatch``: a :class:`Dispatch`."""
-
-    def by(shape: Shape) -> Shape:
-        return keyed(shape, known, TASK_KEYED_BY)
-
-    task = section(
-        {
-            "max-run-time": by(duration),
-            "retries": by(count()),
-            "scopes": by(list_of(line)),
-            "env": by(table(by(env_text), env_name)),
-        }
-    )
+    task = _task_shape(known)
+    local = section({"commands": about("What runs, by image.", table(_argv, line))})
     whole = section(
         {
-            "level": level,
-            "project": line,
-            "kind": line,
-            "skus": table(Entries(known).name, _sku),
-            "images": list_of(pattern),
-            "task": lambda raw: _task(task(raw)),
-            "local": section({"commands": table(_argv, line)}),
+            "level": about("The level that placement is told; 1 unless said.", level),
+            "project": about("The project that placement is told.", line),
+            "kind": about("The kind that placement is told.", line),
+            "skus": about(
+                "Machine types of messages, each with its worker name.",
+                table(Entries(known).name, _sku),
+            ),
+            "images": about(
+                "Images that may be asked for, as patterns of whole names.", list_of(pattern)
+            ),
+            "task": about(
+                "What the task of a request is like.",
+                formed(lambda raw: _task(task(raw)), Either((task,))),
+            ),
+            "local": about("Where no container engine works.", local),
         }
     )
 
@@ -90,19 +89,37 @@ def dispatch(known: Known) -> Shape:
         commands = value.pop("local", {}).get("commands", {})
         return Dispatch(commands=commands, **value) if raw is not None else None
 
-    return read
+    return formed(read, Either((whole,)))
+
+
+def _task_shape(known: Known) -> Shape:
+    def by(shape: Shape) -> Shape:
+        return keyed(shape, known, TASK_KEYED_BY)
+
+    return section(
+        {
+            "max-run-time": about("How long it may run, such as 2h or seconds.", by(duration)),
+            "retries": about("How often it is tried again.", by(count())),
+            "scopes": about("Taskcluster scopes that it gets.", by(list_of(line))),
+            "env": about("Variables that it gets.", by(table(by(env_text), env_name))),
+        }
+    )
 
 
 def _task(value: Mapping[str, Any]) -> Task:
     return Task(**{key.replace("-", "_"): each for key, each in value.items()})
 
 
+@takes(type="string", pattern="^.+$")
 def _sku(raw: Any) -> str:
     return str(raw) if type(raw) is int else line(raw)
 
 
-def _argv(raw: Any) -> tuple[str, ...]:
+def _read_argv(raw: Any) -> tuple[str, ...]:
     words: tuple[str, ...] = list_of(line)(raw)
     if not words:
         raise Fault("must be a command with its arguments, not an empty list")
     return words
+
+
+_argv = formed(_read_argv, Items(line, 1))

@@ -11,6 +11,7 @@ import voluptuous as vol
 
 from taskgraph_workers import detect, units
 from taskgraph_workers.config.faults import KEY, Fault, faults_of, misread, said, stop_at
+from taskgraph_workers.config.forms import Either, Table, Whatever, about, formed, null, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
@@ -26,7 +27,7 @@ from taskgraph_workers.config.shapes import (
     text,
 )
 from taskgraph_workers.errors import Path, did_you_mean
-from taskgraph_workers.model import ALIAS_FIELDS, Change, Keyed
+from taskgraph_workers.model import ALIAS_FIELDS, KEYED_BY, Change, Keyed
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -35,6 +36,62 @@ _NOT_IN_WORKER = ("env", "implementation", "os")
 
 Entry = Union[None, Change, Keyed]
 
+#: What each key of an entry is for, and each of ``resources``.
+_ABOUT = {
+    "to": "Another worker name.",
+    "provisioner": "In place of the alias's. {alias}, {level}, {trust-domain} are filled in.",
+    "worker-type": "In place of the alias's. {alias}, {level}, {trust-domain} are filled in.",
+    "implementation": "In place of the alias's, such as docker-worker or generic-worker.",
+    "os": "In place of the alias's: the operating system of the worker's host.",
+    "env": "Variables by name: a string, null to remove one, or {detect: ...} to leave it to the "
+    "machine. A task's own env is stronger.",
+    "resources": "What the machine has.",
+    "worker": "Laid over the task's own worker, key by key; null removes a key.",
+}
+_RESOURCES = {
+    "cores": "How many CPU cores.",
+    "gpus": "How many GPUs.",
+    "memory": "The main memory, such as 64GiB.",
+    "gpu-memory": "The memory of one GPU, such as 16GiB.",
+    "disk": "The disk space for tasks, such as 1TB.",
+    "gpu-model": "The model of the GPUs.",
+}
+
+_AT_LEAST = {
+    "description": "The least value that is good enough.",
+    "type": "integer",
+    "minimum": 1,
+}
+#: What JSON Schema can say of :func:`taskgraph_workers.detect.parse`.
+_DETECT = [
+    {
+        "type": "object",
+        "properties": {"detect": {"enum": list(names)}, **others},
+        "required": ["detect"],
+        "additionalProperties": False,
+    }
+    for names, others in (
+        (("inherited",), {}),
+        (("gpu-indices", "gpu-count"), {"at-least": _AT_LEAST}),
+        (
+            ("gpu-memory",),
+            {
+                "share": {
+                    "description": "The part of the memory to take.",
+                    "type": "number",
+                    "minimum": 1 / detect.WHOLE,
+                    "maximum": 1,
+                },
+                "of": {
+                    "description": "Which memory: smallest, unless said.",
+                    "enum": list(detect.OF),
+                },
+                "at-least": _AT_LEAST,
+            },
+        ),
+    )
+]
+
 
 class Entries:
     """The shapes of entries in a configuration that can speak of the names ``known``."""
@@ -42,27 +99,42 @@ class Entries:
     def __init__(self, known: Known) -> None:
         self.known = known
         self.env = keyed(table(keyed(env_value, known), env_name), known)
-        resources = {
+        machine_has = {
             **dict.fromkeys(("cores", "gpus"), count()),
             **dict.fromkeys(("memory", "gpu-memory", "disk"), size(units.mib_floor)),
             "gpu-model": line,
         }
         self.resources = keyed(
-            section({key: keyed(optional(shape), known) for key, shape in resources.items()}),
+            section(
+                {
+                    key: about(_RESOURCES[key], keyed(optional(shape), known))
+                    for key, shape in machine_has.items()
+                }
+            ),
             known,
         )
-        about = {"env": self.env, "resources": self.resources}
-        fields = {key: keyed(template, known) for key in ALIAS_FIELDS}
-        moves = {"to": keyed(optional(self.name), known), "worker": keyed(self.worker, known)}
-        self._machine = section(about)
-        self._move = section({**moves, **fields, **about})
-        self.machine = keyed(self._read_machine, known)
-        self.move = keyed(self._read_move, known)
+        whatever = formed(self.worker, Table(self._anything(), line, _NOT_IN_WORKER))
+        shapes = {
+            "to": optional(self.name),
+            "worker": whatever,
+            **dict.fromkeys(ALIAS_FIELDS, template),
+        }
+        said = {
+            **{key: keyed(shape, known) for key, shape in shapes.items()},
+            "env": self.env,
+            "resources": self.resources,
+        }
+        said = {key: about(_ABOUT[key], shape) for key, shape in said.items()}
+        self._machine = section({key: said[key] for key in ("env", "resources")})
+        self._move = section(said)
+        self.machine = keyed(formed(self._read_machine, Either((self._machine,))), known)
+        self.move = keyed(formed(self._read_move, Either((null, line, self._move))), known)
 
     def table(self) -> Shape:
         """The ``workers`` of a profile, or of a run's overrides."""
         return table(self.move)
 
+    @takes(type="string", pattern="^.+$")
     def name(self, raw: Any) -> str:
         """A worker name that there is."""
         name = line(raw)
@@ -79,7 +151,7 @@ class Entries:
         ]
         value = {}
         try:
-            value = self._anything(
+            value = self._anything()(
                 {k: v for k, v in mapping(raw).items() if k not in _NOT_IN_WORKER}
             )
         except vol.Invalid as error:
@@ -87,16 +159,20 @@ class Entries:
         stop_at(faults)
         return value
 
-    def _anything(self, raw: Any) -> Any:
+    def _anything(self) -> Shape:
         """Any value that can stand in a task, keyed at whatever depth."""
-        nested = keyed(self._anything, self.known)
-        if isinstance(raw, Mapping):
-            return table(nested, line)(raw)
-        if isinstance(raw, (list, tuple)):
-            return list(table(nested, lambda index: index)(dict(enumerate(raw))).values())
-        if raw is None or isinstance(raw, (str, int, float)):
-            return raw
-        raise misread("must be what JSON can hold", raw)
+
+        def read(raw: Any) -> Any:
+            if isinstance(raw, Mapping):
+                return table(nested, line)(raw)
+            if isinstance(raw, (list, tuple)):
+                return list(table(nested, lambda index: index)(dict(enumerate(raw))).values())
+            if raw is None or isinstance(raw, (str, int, float)):
+                return raw
+            raise misread("must be what JSON can hold", raw)
+
+        nested = keyed(read, self.known)
+        return formed(read, Whatever(KEYED_BY))
 
     def _no_name(self, name: str, also: str = "") -> Fault:
         hint = did_you_mean(name, {*self.known.names, *self.known.aliases})
@@ -127,6 +203,7 @@ class Entries:
         return Change((), fields=dict(zip(("provisioner", "worker-type"), map(template, parts))))
 
 
+@takes(type="string", pattern="^[A-Za-z_][A-Za-z0-9_]*$")
 def env_name(raw: Any) -> str:
     """A name of an environment variable, as POSIX shells take it."""
     name = text(raw)
@@ -136,6 +213,7 @@ def env_name(raw: Any) -> str:
     return name
 
 
+@takes(anyOf=[{"type": ["string", "null"]}, *_DETECT])
 def env_value(raw: Any) -> Any:
     """A value of env: text, null to remove the name, or ``{detect: ...}``."""
     if raw is None or isinstance(raw, str):
@@ -156,6 +234,7 @@ def _detect(raw: Mapping[Any, Any]) -> detect.Detect:
         raise Fault(str(error)) from None
 
 
+@takes(type="string")
 def env_text(raw: Any) -> str:
     """A value of env where nothing can be removed or detected."""
     return raw if raw == "" else text(raw)

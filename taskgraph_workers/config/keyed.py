@@ -8,6 +8,7 @@ from typing import Any
 import voluptuous as vol
 
 from taskgraph_workers import match
+from taskgraph_workers.config import forms
 from taskgraph_workers.config.faults import Fault, faults_of, said, stop_at
 from taskgraph_workers.config.names import LEVELS, Known, fits
 from taskgraph_workers.config.shapes import Shape, pattern, read_key
@@ -28,7 +29,7 @@ def keyed(shape: Shape, known: Known, by: Sequence[str] = KEYED_BY) -> Shape:
             error.prepend([f"by-{field}"])
             raise
 
-    return read
+    return forms.formed(read, forms.Keyed(shape, by))
 
 
 def _keyed_by(raw: Any, by: Sequence[str]) -> str | None:

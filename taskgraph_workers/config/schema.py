@@ -12,6 +12,7 @@ from taskgraph_workers.config.decision import decision
 from taskgraph_workers.config.dispatch import dispatch
 from taskgraph_workers.config.entries import Entries, env_name, placed_all
 from taskgraph_workers.config.faults import Fault, faults_of, path_of
+from taskgraph_workers.config.forms import Either, Items, about, formed, null, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known, fits, is_plain
 from taskgraph_workers.config.selection import placed_selection, profile_name, selection
@@ -58,29 +59,85 @@ def known_in(raw: Mapping[Any, Any], aliases: Any, kinds: Iterable[str] | None) 
 def shape(known: Known) -> Shape:
     """The shape of ``workers-config``, all its files put together."""
     entries = Entries(known)
-    profile = section(
-        {"extends": profile_name(known), "levels": _levels, "workers": entries.table()}
-    )
-    require = section(
-        {"workers": one_or_more(pattern), "env": one_or_more(env_name)}, needs=("workers", "env")
-    )
-    by = tuple(each for each in KEYED_BY if each != "profile")
     return section(
         {
             # What is included is put together with the rest before anything is read.
-            "include": lambda raw: raw,
-            "workers": table(entries.machine),
-            "profiles": table(profile, line),
-            "select": section(
-                {"default": keyed(optional(selection(known)), known, by), "parameter": _parameter}
+            "include": about(
+                "Files with more of what stands here, relative to this one.",
+                formed(lambda raw: raw, Either((null, line, list_of(line)))),
             ),
-            "require": _or_nothing(list_of(require)),
-            "protect": section(
-                {"workers": one_or_more(pattern), "kinds": one_or_more(_kind(known))}
+            "workers": about(
+                "What the machines behind a worker name are. Keys match exactly, else as regular "
+                "expressions.",
+                table(entries.machine),
             ),
-            "decision": decision(),
-            "clusters": clusters.clusters(),
-            "dispatch": dispatch(known),
+            "profiles": about(
+                "Named sets of changes: for each worker name, where it goes.",
+                table(_a_profile(known, entries), line),
+            ),
+            "select": about("Which profile applies where a run names none.", _select(known)),
+            "require": about(
+                "Env that tasks must end up with, checked before anything runs.",
+                _or_nothing(list_of(_require())),
+            ),
+            "protect": about("What no profile and no override moves.", _protect(known)),
+            "decision": about("What decision tasks write down, and the action.", decision()),
+            "clusters": about("Where workers are launched, by name.", clusters.clusters()),
+            "dispatch": about("What a start-training message may ask for.", dispatch(known)),
+        }
+    )
+
+
+def _a_profile(known: Known, entries: Entries) -> Shape:
+    return section(
+        {
+            "extends": about(
+                "Another profile, whose entries apply where this one says nothing nearer.",
+                profile_name(known),
+            ),
+            "levels": about("The levels it may be used at; all, if absent.", _levels),
+            "workers": about(
+                "By worker name: another name, a pool (provisioner/worker-type), changes, or null "
+                "to drop the entry of the extended profile.",
+                entries.table(),
+            ),
+        }
+    )
+
+
+def _select(known: Known) -> Shape:
+    by = tuple(each for each in KEYED_BY if each != "profile")
+    return section(
+        {
+            "default": about(
+                "The choice where nothing else speaks: a profile, one by kind, or overrides too.",
+                keyed(optional(selection(known)), known, by),
+            ),
+            "parameter": about(
+                "The dotted path of a parameter that holds a run's choice.", _parameter
+            ),
+        }
+    )
+
+
+def _require() -> Shape:
+    return section(
+        {
+            "workers": about(
+                "Patterns; any name that a task's worker name leads to counts.",
+                one_or_more(pattern),
+            ),
+            "env": about("The variables.", one_or_more(env_name)),
+        },
+        needs=("workers", "env"),
+    )
+
+
+def _protect(known: Known) -> Shape:
+    return section(
+        {
+            "workers": about("Patterns of worker names.", one_or_more(pattern)),
+            "kinds": about("Kinds, or patterns of them.", one_or_more(_kind(known))),
         }
     )
 
@@ -186,10 +243,10 @@ def _mapping(raw: Any) -> Mapping[Any, Any]:
 
 
 def _or_nothing(inner: Shape) -> Shape:
-    return lambda raw: () if raw is None else inner(raw)
+    return formed(lambda raw: () if raw is None else inner(raw), Either((null, inner)))
 
 
-def _levels(raw: Any) -> frozenset[str]:
+def _read_levels(raw: Any) -> frozenset[str]:
     levels = frozenset(list_of(level)(raw))
     if not levels:
         raise Fault(
@@ -199,7 +256,11 @@ def _levels(raw: Any) -> frozenset[str]:
     return levels
 
 
+_levels = formed(_read_levels, Items(level, 1))
+
+
 def _kind(known: Known) -> Shape:
+    @takes(type="string", pattern="^.+$", format="regex")
     def read_kind(raw: Any) -> str:
         value = pattern(raw)
         if known.kinds is None or any(fits(value, kind) for kind in known.kinds):
@@ -209,6 +270,10 @@ def _kind(known: Known) -> Shape:
     return read_kind
 
 
+@takes(
+    type="string",
+    pattern=r"^[^.\s]([^.]*[^.\s])?(\.[^.\s]([^.]*[^.\s])?)*$",
+)
 def _parameter(raw: Any) -> str:
     value = line(raw)
     if not all(part and part == part.strip() for part in value.split(".")):

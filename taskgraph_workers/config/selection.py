@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,12 @@ from taskgraph_workers import match
 from taskgraph_workers.config.document import too_deep
 from taskgraph_workers.config.entries import Entries, placed_all
 from taskgraph_workers.config.faults import Fault, faults_of, path_of, problem_of, said, stop_at
+from taskgraph_workers.config.forms import Either, Table, about, formed, takes
 from taskgraph_workers.config.locate import find
 from taskgraph_workers.config.names import Known, is_plain
 from taskgraph_workers.config.shapes import Shape, line, section, table
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
-from taskgraph_workers.model import Config, Keyed, Layer, Selection
+from taskgraph_workers.model import KEYED_BY, Config, Keyed, Layer, Selection
 
 
 def selection(known: Known) -> Shape:
@@ -25,12 +26,24 @@ def selection(known: Known) -> Shape:
     def read(raw: Any) -> Selection:
         if not is_whole(raw):
             return Selection("", (), by_kind(known)(raw))
-        entries = Entries(with_names(known, raw.get("workers")))
-        value = section({"profile": by_kind(known), "workers": entries.table()})(raw)
+        value = whole(raw.get("workers"))(raw)
         layer = Layer("", value["workers"]) if "workers" in value else None
         return Selection("", (), value.get("profile", {}), layer)
 
-    return read
+    def whole(named: Any) -> Shape:
+        entries = Entries(with_names(known, named))
+        return section(
+            {
+                "profile": about("A profile, or one by kind.", by_kind(known)),
+                "workers": about(
+                    "Changes to single worker names, stronger than any profile and than a task's "
+                    "own env.",
+                    entries.table(),
+                ),
+            }
+        )
+
+    return formed(read, lambda: Either((by_kind(known, ("profile",)), whole(None))))
 
 
 def is_whole(raw: Any) -> bool:
@@ -40,9 +53,13 @@ def is_whole(raw: Any) -> bool:
     return "profile" in raw or ("workers" in raw and not isinstance(raw["workers"], str))
 
 
-def by_kind(known: Known) -> Shape:
-    """A shape: a profile, or a profile by kind, as a mapping from kinds (or ``default``)."""
+def by_kind(known: Known, never: Sequence[str] = ()) -> Shape:
+    """A shape: a profile, or a profile by kind, as a mapping from kinds (or ``default``).
 
+    ``never`` are keys that make another shape of it.
+    """
+
+    @takes(type="string", pattern="^.+$")
     def profile(raw: Any) -> str:
         if not isinstance(raw, str):
             raise Fault(f"must be the name of a profile, not {said(raw)}")
@@ -56,18 +73,21 @@ def by_kind(known: Known) -> Shape:
             raise Fault(f"must be a profile, or a mapping from kinds to profiles, not {said(raw)}")
         return {"default": profile(raw)}
 
+    @takes(type="string", pattern="^.+$")
     def kind(raw: Any) -> str:
         name = line(raw)
         if known.kinds is None or name == "default" or name in known.kinds:
             return name
         raise Fault(f"there is no kind {name!r}", did_you_mean(name, known.kinds))
 
-    return read
+    keyed_by = [f"by-{by}" for by in KEYED_BY]
+    return formed(read, lambda: Either((profile, Table(profile, kind, (*keyed_by, *never)))))
 
 
 def profile_name(known: Known) -> Shape:
     """A shape: the name of a profile that there is."""
 
+    @takes(type="string", pattern="^.+$")
     def read(raw: Any) -> str:
         name = line(raw)
         if name in known.profiles:

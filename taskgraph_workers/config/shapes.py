@@ -15,6 +15,7 @@ import voluptuous as vol
 
 from taskgraph_workers import units
 from taskgraph_workers.config.faults import Fault, faults_of, misread, said, stop_at
+from taskgraph_workers.config.forms import Either, Items, Section, Table, formed, null, takes
 from taskgraph_workers.config.names import LEVELS
 from taskgraph_workers.errors import did_you_mean
 from taskgraph_workers.model import KEYED_BY
@@ -23,10 +24,19 @@ Shape = Callable[[Any], Any]
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
+# What JSON Schema can say of sizes, durations and templates; tests hold them against the readers.
+_SIZE = r"^\s*[0-9]+(\.[0-9]+)?\s*[KMGTkmgt]([Ii]?[Bb])?\s*$"
+_DURATION = (
+    r"^\s*([0-9]+|(?=[0-9])([0-9]+[Dd])?([0-9]+[Hh])?([0-9]+[Mm])?([0-9]+[Ss])?"
+    r"|([0-9]+-)?[0-9]+(:[0-9]+){1,3})\s*$"
+)
+_TEMPLATE = r"^([^{}]|\{\{|\}\}|\{(alias|level|trust-domain)(![ars])?(:[^{}]*)?\})+$"
+
 
 # --- Scalars --------------------------------------------------------------------------------
 
 
+@takes(type="string", minLength=1)
 def text(raw: Any) -> str:
     """A string that is not empty."""
     if isinstance(raw, str) and raw and not _UNPRINTABLE.search(raw):
@@ -38,6 +48,7 @@ def text(raw: Any) -> str:
     raise misread("must be a string", raw)
 
 
+@takes(type="string", pattern="^.+$")
 def line(raw: Any) -> str:
     """A text of one line."""
     value = text(raw)
@@ -49,6 +60,7 @@ def line(raw: Any) -> str:
 def count(least: int = 0) -> Shape:
     """A shape: a whole number of at least ``least``."""
 
+    @takes(type="integer", minimum=least)
     def read(raw: Any) -> int:
         if isinstance(raw, bool) or not isinstance(raw, int):
             raise Fault(f"must be a whole number, not {said(raw)}")
@@ -62,6 +74,7 @@ def count(least: int = 0) -> Shape:
 def size(convert: Callable[[str], int]) -> Shape:
     """A shape: a size such as 16GiB, as MiB."""
 
+    @takes(type="string", pattern=_SIZE)
     def read(raw: Any) -> int:
         if not isinstance(raw, str):
             raise Fault(f"must be a size such as 16GiB, not {said(raw)}")
@@ -73,6 +86,7 @@ def size(convert: Callable[[str], int]) -> Shape:
     return read
 
 
+@takes(anyOf=[{"type": "integer", "minimum": 1}, {"type": "string", "pattern": _DURATION}])
 def duration(raw: Any) -> int:
     """A duration such as 90m, 2h or 1-00:00:00, or a number of seconds, as seconds."""
     if isinstance(raw, bool) or not isinstance(raw, (int, str)):
@@ -83,6 +97,7 @@ def duration(raw: Any) -> int:
         raise Fault(str(error)) from None
 
 
+@takes(enum=[*LEVELS, *map(int, LEVELS)])
 def level(raw: Any) -> str:
     """An SCM level of Taskcluster, as text."""
     if isinstance(raw, bool) or str(raw) not in LEVELS:
@@ -90,6 +105,7 @@ def level(raw: Any) -> str:
     return str(raw)
 
 
+@takes(type="string", pattern="^.+$", format="regex")
 def pattern(raw: Any) -> str:
     """A name or a regular expression, as keys of config.yml are."""
     value = line(raw)
@@ -101,6 +117,7 @@ def pattern(raw: Any) -> str:
     return value
 
 
+@takes(type="string", pattern=_TEMPLATE)
 def template(raw: Any) -> str:
     """A text that may hold ``{alias}``, ``{level}`` and ``{trust-domain}``, as in an alias."""
     value = line(raw)
@@ -129,7 +146,7 @@ def mapping(raw: Any) -> Mapping[Any, Any]:
 
 def optional(shape: Shape) -> Shape:
     """A shape that also takes null."""
-    return lambda raw: None if raw is None else shape(raw)
+    return formed(lambda raw: None if raw is None else shape(raw), Either((shape, null)))
 
 
 def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str = "") -> Shape:
@@ -154,7 +171,7 @@ def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str 
         stop_at(faults)
         return value
 
-    return read
+    return formed(read, Section(shapes, needs))
 
 
 def _unknown_key(key: Any, known: Collection[str], others: str) -> Fault:
@@ -187,7 +204,7 @@ def table(shape: Shape, key: Shape = pattern) -> Shape:
         stop_at(faults)
         return value
 
-    return read
+    return formed(read, Table(shape, key, [f"by-{by}" for by in KEYED_BY]))
 
 
 def read_key(raw: Any, shape: Shape) -> Any:
@@ -216,10 +233,12 @@ def list_of(shape: Shape) -> Shape:
         stop_at(faults)
         return tuple(value)
 
-    return read
+    return formed(read, Items(shape))
 
 
 def one_or_more(shape: Shape) -> Shape:
     """A shape: a list, or the only item of one by itself."""
     items = list_of(shape)
-    return lambda raw: (shape(raw),) if isinstance(raw, str) else items(raw)
+    return formed(
+        lambda raw: (shape(raw),) if isinstance(raw, str) else items(raw), Either((shape, items))
+    )
