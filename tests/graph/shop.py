@@ -23,6 +23,7 @@ ALIASES: dict[str, Any] = {
     "b-device": DOCKER,
     "b-quiet": DOCKER,
     "b-mixed": DOCKER,
+    "b-detect": DOCKER,
     "misc": DOCKER,
     "gw-linux": {**HARDWARE, "os": "linux"},
     "gw-macosx": {**HARDWARE, "os": "macosx"},
@@ -38,6 +39,7 @@ WORKERS_CONFIG: dict[str, Any] = {
         "t-bitbar-.*": {"env": {"DEVICE": "p2"}},
         "odd name .*": {"env": {"ODD": "yes"}},
         "b-mixed": {"env": {"MIXED": "no"}},
+        "b-detect": {"env": {"GPUS": {"detect": "gpu-indices"}, "DIR": {"detect": "inherited"}}},
         "misc": {"env": {"TOLD": "1", "GPUS": {"detect": "gpu-indices"}}},
         # Said of what can't have it, and so never given.
         "signing": {"env": {"SECRET": "no"}},
@@ -73,6 +75,7 @@ WORKERS_CONFIG: dict[str, Any] = {
         },
     },
     "select": {"default": "here"},
+    "require": [{"workers": "b-detect", "env": ["GPUS", "DIR"]}],
 }
 MODULE = '''
 from voluptuous import Required
@@ -164,6 +167,7 @@ def write_shop(project: Project, workers_config: Any = WORKERS_CONFIG, **config:
             "new": {"worker-type": "new-name"} if workers_config else {},
             "odd": {"worker-type": "odd name (1.0) ü"},
             "converted": {"worker-type": "b-device", "worker": docker(env={"MINE": "1"})},
+            "detect": {"worker-type": "b-detect"},
             "optimized": {
                 "worker-type": "always-optimized",
                 "worker": None,
@@ -188,6 +192,16 @@ def write_shop(project: Project, workers_config: Any = WORKERS_CONFIG, **config:
             "shop:between",
             "taskgraph.transforms.task:transforms",
         ],
+    )
+    # A kind that names the transform, although it is reached by itself.
+    project.kind(
+        "named",
+        {
+            "gpu": {},
+            "converted": {"worker-type": "b-device", "worker": docker(env={"MINE": "1"})},
+            "detect": {"worker-type": "b-detect"},
+        },
+        transforms=["taskgraph_workers.transforms:transforms"] if workers_config else [],
     )
     project.kind("routes", {"many": {"routes": [f"index.shop.v2.many.{n}" for n in range(70)]}})
     return project

@@ -155,6 +155,18 @@ def test_a_kind_is_refused_once_and_in_one_go(project: Project, mode: dict[str, 
         assert said.count(each) == 1
 
 
+def test_without_register(project: Project):
+    """A kind that names the transform is placed where nothing is registered; no other kind is."""
+    project.config({**CONFIG, "select": {"default": "away"}}, register=None)
+    project.kind("named", {"a": {}}, transforms=["taskgraph_workers.transforms:transforms"])
+    project.kind("other", {"a": {}})
+    graph = project.full().graph
+    assert pool(graph["named-a"]) == "away/gpu"
+    assert env_of(graph["named-a"], "GPUS") == {"GPUS": "0"}
+    assert pool(graph["other-a"]) == "shop-1/b-gpu"
+    assert env_of(graph["other-a"], "GPUS") == {"GPUS": None}
+
+
 # --- several graphs in one run --------------------------------------------------------------
 
 

@@ -55,6 +55,7 @@ def away(shop) -> Graph:
 GPU = {"GPUS": "0", "WORKSPACE": "12000"}
 ENV = {
     "docker-gpu": GPU,
+    "named-gpu": GPU,
     "docker-keyed": GPU,
     "docker-new": GPU,
     "docker-own": {"GPUS": "0", "WORKSPACE": "9", "MINE": "1"},
@@ -74,6 +75,8 @@ POOLS = {
     "docker-own": "away-1/gpu",
     "docker-odd": "away/odd",
     "docker-converted": "away/device",
+    "named-gpu": "away-1/gpu",
+    "named-converted": "away/device",
     "task-device": "away-1/gpu",
     "task-signed": "scriptworker-k8s/away-t",
     "routes-many": "away-1/gpu",
@@ -106,7 +109,7 @@ def test_nothing_else_changes(plain: Graph, here: Graph, away: Graph):
     """A task of which the configuration says nothing is the same with the plugin as without."""
     assert here.keys() == away.keys() == plain.keys()
     # What this one says itself is stronger, and all that there is.
-    given = ENV.keys() - {"generic-windows"}
+    given = ENV.keys() - {"generic-windows"} | {"docker-detect", "named-detect"}
     assert {label for label in plain if here[label] != plain[label]} == given
     changed = given | POOLS.keys()
     assert {label for label in plain if away[label] != plain[label]} == changed
@@ -154,6 +157,28 @@ def test_another_implementation(plain: Graph, away: Graph):
         assert "image" not in task["payload"]
         assert env_of(away[label], "GPUS") == {"GPUS": "0 1"}
     assert env_of(away["docker-converted"], "MINE") == {"MINE": "1"}
+
+
+def test_detection(plain: Graph, here: Graph):
+    """What a machine finds out is before the program that run-task starts, and nowhere else."""
+    before, after = (graph["docker-detect"]["task"]["payload"] for graph in (plain, here))
+    at = before["command"].index("--") + 1
+    assert after["command"][:at] == before["command"][:at]
+    shell, flag, prelude, mark, *program = after["command"][at:]
+    assert (shell, flag, mark) == ("/bin/sh", "-c", "taskgraph-workers")
+    assert program == before["command"][at:]
+    assert prelude.count("tw_put GPUS ") == prelude.count("tw_inherited DIR ") == 1
+    assert {**after, "command": before["command"]} == before
+
+
+@pytest.mark.parametrize("name", ["gpu", "converted", "detect"])
+def test_both_forms_together(name: str, here: Graph, away: Graph):
+    """A kind that names the transform, and is reached by itself too, is placed just once."""
+    for graph in (here, away):
+        named, usual = graph[f"named-{name}"], graph[f"docker-{name}"]
+        assert pool(named) == pool(usual)
+        assert named["task"]["payload"] == usual["task"]["payload"]
+        assert named["attributes"] == {**usual["attributes"], "kind": "named"}
 
 
 def test_an_implementation_of_its_own(plain: Graph, here: Graph):
