@@ -18,6 +18,7 @@ from typing import Any
 from taskgraph_workers import match
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
 from taskgraph_workers.implementations import has_env
+from taskgraph_workers.keyed import one, pick, pick_within, refused
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
     BUILT_IN,
@@ -25,7 +26,6 @@ from taskgraph_workers.model import (
     Choice,
     Config,
     Context,
-    Keyed,
     Layer,
     Placement,
     Profile,
@@ -60,29 +60,30 @@ def lineage(config: Config, profile: str | None) -> tuple[Profile, ...]:
     found: list[Profile] = []
     while profile is not None:
         if profile not in config.profiles:
-            raise _error(
+            raise refused(
                 f"there is no profile {profile!r}",
                 found[-1].path if found else (),
                 did_you_mean(profile, config.profiles),
             )
         if any(profile == seen.name for seen in found):
             loop = " -> ".join([*(seen.name for seen in found), profile])
-            raise _error(f"profiles extend each other in a loop: {loop}", found[0].path)
+            raise refused(f"profiles extend each other in a loop: {loop}", found[0].path)
         found.append(config.profiles[profile])
         profile = found[-1].extends
     return tuple(found)
 
 
 def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool:
-    """Whether the name is an alias, or any entry anywhere speaks of it.
+    """Whether the name is an alias, or an entry anywhere speaks of it.
 
-    Something with a ``/`` has to be a key itself: a pattern such as ``.*gpu.*`` would match the
-    very pool that its entry sends names to.
+    A pattern of ``workers`` makes no name known: it says what machines are, not what leads to
+    them. Something with a ``/`` has to be a key itself: a pattern such as ``.*gpu.*`` would match
+    the very pool that its entry sends names to.
     """
-    tables = [config.aliases, config.workers.entries]
+    tables = [config.aliases]
     tables += [layer.entries for layer in overrides]
     tables += [profile.layer.entries for profile in config.profiles.values()]
-    exactly = name in BUILT_IN or any(name in table for table in tables)
+    exactly = name in BUILT_IN or any(name in t for t in (config.workers.entries, *tables))
     return exactly or ("/" not in name and any(match.find(table, name) for table in tables))
 
 
@@ -107,10 +108,10 @@ def changes_for(
         return
     if match.any_matches(config.protected_kinds, context.kind):
         return
-    alias = _one(config.aliases, name, ("workers", "aliases"))
+    alias = one(config.aliases, name, ("workers", "aliases"))
     exactly = alias is not None and not has_env(config.aliases[alias].fields["implementation"])
     for layer in layers:
-        key = _one(layer.entries, name, (layer.source,))
+        key = one(layer.entries, name, (layer.source,))
         if key is None or (exactly and key != name):
             continue
         change, _ = pick(layer.entries[key], context, (layer.source, key))
@@ -172,7 +173,7 @@ def chain_of(
             return tuple(names)
         if to in names:
             loop = " -> ".join([*names, to])
-            raise _error(f"worker names lead to each other in a loop: {loop}", where)
+            raise refused(f"worker names lead to each other in a loop: {loop}", where)
         names.append(to)
 
 
@@ -195,6 +196,9 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
 
     Weakest first: the alias; ``workers`` for each name of the chain, alias first; the profiles,
     parents before children, alias before asked name; (the task's own env;) the run's overrides.
+    What ``workers`` says of aliases that the chain leaves is weaker than of the one it reaches:
+    those are other machines. A layer that sends a name on is not overruled by where weaker layers
+    would have sent that name.
 
     Raises :class:`PlacementError` for loops, dead ends, patterns that clash, and values keyed by
     something that has no branch here.
@@ -229,12 +233,12 @@ def _apply(
     weak, strong = _Laid(context), _Laid(context)
     weak.fields = _alias(config, chain[-1], context)
     table, path = config.workers.entries, ("workers-config", "workers")
-    for name in reversed(chain):
-        key = _one(table, name, path)
+    for name in _machines(config, chain):
+        key = one(table, name, path)
         machine = None if key is None else pick(table[key], context, (*path, key))[0]
         if machine is not None:
             weak.lay(config.workers.source, machine)
-    said = [list(changes_for(config, name, layers, context)) for name in reversed(chain)]
+    said = [_deciding(config, name, layers, context) for name in reversed(chain)]
     for index in reversed(range(len(layers))):
         onto = strong if index < len(choice.overrides) else weak
         for changes in said:
@@ -242,6 +246,23 @@ def _apply(
                 if layer is layers[index]:
                     onto.lay(layer.source, change)
     return weak, strong
+
+
+def _machines(config: Config, chain: tuple[str, ...]) -> list[str]:
+    """The names that ``workers`` is asked about, weakest first."""
+    left = [name for name in chain[:-1] if match.find(config.aliases, name)]
+    return [*left, chain[-1], *(name for name in reversed(chain[:-1]) if name not in left)]
+
+
+def _deciding(
+    config: Config, name: str, layers: Sequence[Layer], context: Context
+) -> list[tuple[Layer, Change]]:
+    """What each layer says of a name, nearest first, up to where one sends it on."""
+    found, sent = [], False
+    for layer, change in changes_for(config, name, layers, context):
+        found.append((layer, replace(change, fields={}) if sent else change))
+        sent = sent or pick(change.to, context, (*change.path, "to"))[0] is not None
+    return found
 
 
 class _Laid:
@@ -273,7 +294,7 @@ def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
         provisioner = "built-in" if name == "succeed" else "invalid"
         built_in = dict(zip(ALIAS_FIELDS, (provisioner, name, name, "")))
         return {field: Value(said, "Taskgraph", ()) for field, said in built_in.items()}
-    key = _one(config.aliases, name, ("workers", "aliases"))
+    key = one(config.aliases, name, ("workers", "aliases"))
     laid = _Laid(context)
     if key is not None:
         laid.lay("workers.aliases", config.aliases[key])
@@ -315,44 +336,6 @@ def task_env(
     return {n: v.value for n, v in said.items() if v.value is not None}, said
 
 
-# --- Values that differ by context ----------------------------------------------------------
-
-
-def pick(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
-    """The branch of a keyed value that holds here, and its path.
-
-    As ``taskgraph.util.keyed_by``: exact, else one pattern, else ``default``; keyed values nest.
-    Raises :class:`PlacementError` where no branch, or more than one pattern, matches.
-    """
-    while isinstance(value, Keyed):
-        name = context.get(value.by)
-        path = (*path, f"by-{value.by}")
-        key = "default" if name is None else _one(value.choices, name, path)
-        if key is None or key not in value.choices:
-            what = f"{value.by} {name!r}" if name is not None else f"unknown {value.by}"
-            hint = f"there is: {listed(value.choices)}"
-            raise _error(f"no branch for {what}, and no default", path, hint)
-        value, path = value.choices[key], (*path, key)
-    return value, path
-
-
-def pick_within(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
-    """As :func:`pick`, and likewise for each value inside, at whatever depth."""
-    value, path = pick(value, context, path)
-    if isinstance(value, Mapping):
-        return {k: pick_within(v, context, (*path, k))[0] for k, v in value.items()}, path
-    if isinstance(value, list):
-        return [pick_within(v, context, (*path, i))[0] for i, v in enumerate(value)], path
-    return value, path
-
-
-def _one(table: Mapping[str, object], name: str, path: Path) -> str | None:
-    try:
-        return match.one(table, name)
-    except match.Ambiguous as clash:
-        raise _error(str(clash), path, "write the name itself as a key") from None
-
-
 def _filled_in(fields: Mapping[str, Value], alias: str, context: Context) -> dict[str, Value]:
     """Alias fields with ``{alias}``, ``{level}`` and ``{trust-domain}`` replaced in the pool."""
     names = {"alias": alias, "level": context.level, "trust-domain": context.trust_domain}
@@ -363,15 +346,11 @@ def _filled_in(fields: Mapping[str, Value], alias: str, context: Context) -> dic
                 filled[name] = replace(said, value=str(said.value).format(**names))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                 hint = "it may hold {alias}, {level} and {trust-domain}, and no other brace"
-                raise _error(f"{said.value!r} can't be filled in", said.path, hint) from None
+                raise refused(f"{said.value!r} can't be filled in", said.path, hint) from None
     return filled
 
 
 # --- What is said when it can't be ----------------------------------------------------------
-
-
-def _error(message: str, path: Path, hint: str = "") -> PlacementError:
-    return PlacementError(Problem(message, path, hint))
 
 
 def _dead_end(
@@ -381,7 +360,7 @@ def _dead_end(
     way = f" (chain: {' -> '.join(chain)})" if len(chain) > 1 else ""
     if fields:
         missing = ", ".join(field for field in ALIAS_FIELDS if field not in fields)
-        return _error(
+        return refused(
             f"{name!r} is no alias{way}, so its entry must give {missing} too",
             next(iter(fields.values())).path,
             "or send it on: to: <a worker name>",
@@ -395,4 +374,4 @@ def _dead_end(
         names = (*config.aliases, *(key for each in here for key in each.layer.entries))
         hint = did_you_mean(name, (known for known in names if known not in chain))
     what = f"{name!r} leads nowhere{under}{way}: it is no alias in workers.aliases"
-    return _error(what, where, hint)
+    return refused(what, where, hint)

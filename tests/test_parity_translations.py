@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from taskgraph_workers.config import load, read_selection
+from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import Config, Context, Keyed, Placement
-from taskgraph_workers.resolve import choose, pick, resolve, task_env
+from taskgraph_workers.resolve import choose, resolve, task_env
 
 DATA = Path(__file__).parent / "data" / "translations"
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "translations"

@@ -10,8 +10,9 @@ from placing import config, layer, plain, profile
 from test_resolve import ALIASES, CONTEXT, POOL, place, refusal
 
 from taskgraph_workers.errors import PlacementError, Problem
+from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import Choice, Config, Context, Keyed, Value
-from taskgraph_workers.resolve import is_known, lineage, pick, resolve, task_env
+from taskgraph_workers.resolve import is_known, lineage, resolve, task_env
 
 # --- Keyed values ---------------------------------------------------------------------------
 
@@ -257,3 +258,47 @@ def test_a_string_is_a_name_if_there_is_such_a_name():
         assert is_known(said, name, run)
     for name in ("t/x", "d"):
         assert not is_known(said, name, run)
+
+
+# --- Where the letter of a rule would surprise ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "pool"),
+    [
+        ({"parent": {"gpu": "lab/x"}, "child": {"gpu": "gpu-4"}}, "t-1/gpu-4"),
+        ({"parent": {"gpu": "lab/x"}, "child": {"gpu": "gpu"}}, "t-1/gpu"),
+        ({"child": {"gpu": "lab/x"}, "run": {"gpu": "gpu-4"}}, "t-1/gpu-4"),
+        ({"parent": {"gpu": "gpu-4"}, "child": {"gpu": "lab/x"}}, "lab/x"),
+        ({"parent": {"gpu-4": "lab/x"}, "child": {"gpu": "gpu-4"}}, "lab/x"),
+    ],
+)
+def test_a_layer_that_sends_a_name_on_is_not_overruled_by_a_weaker_pool(said: Any, pool: str):
+    """A stronger name beats a weaker pool for that name, and a stronger pool a weaker name."""
+    assert place("gpu", **said).pool == pool
+
+
+def test_env_of_a_weaker_layer_stays_when_a_name_is_sent_on():
+    """Only where the name goes is decided by the nearer layer; env still merges."""
+    placed = place("gpu", parent={"gpu": {"to": "gpu", "env": {"X": "1"}}}, child={"gpu": "gpu-4"})
+    assert (placed.pool, plain(placed.env)) == ("t-1/gpu-4", {"X": "1"})
+
+
+def test_the_machines_that_are_reached_are_described_not_those_that_are_left():
+    """Between aliases, `workers` of the last one wins; a name that is no alias may refine it."""
+    workers = {"gpu": {"env": {"GPUS": "0", "OLD": "1"}}, "gpu-4": {"env": {"GPUS": "0 1 2 3"}}}
+    placed = place("gpu", workers=workers, child={"gpu": "gpu-4"})
+    assert plain(placed.env) == {"GPUS": "0 1 2 3", "OLD": "1"}
+    workers["a"] = {"env": {"GPUS": "2 3"}}
+    assert plain(place("a", workers=workers, child={"a": "gpu", "gpu": "gpu-4"}).env) == {
+        "GPUS": "2 3",
+        "OLD": "1",
+    }
+
+
+def test_a_pattern_of_workers_makes_no_name_known():
+    """`workers` says what machines are: a name that only its patterns match leads nowhere yet."""
+    known = config(ALIASES, workers={".*": {"env": {"X": "1"}}, "exact": {"env": {"X": "1"}}})
+    assert not is_known(known, "later")
+    assert is_known(known, "exact")
+    assert is_known(known, "gpu")

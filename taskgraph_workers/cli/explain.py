@@ -144,8 +144,8 @@ def _sources(
     from taskgraph_workers.cli.explained import Source
     from taskgraph_workers.config import located
     from taskgraph_workers.graph.parameters import PARAMETER, VARIABLE, selections
+    from taskgraph_workers.keyed import pick
     from taskgraph_workers.model import Selection
-    from taskgraph_workers.resolve import pick
 
     try:
         said = {s.source: s for s in selections(config, parameters, context, lambda: kinds)}

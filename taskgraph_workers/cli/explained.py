@@ -14,6 +14,7 @@ from taskgraph_workers.cli.show import env_text, plain, resource
 from taskgraph_workers.config import located
 from taskgraph_workers.config.tables import ALIASES
 from taskgraph_workers.errors import Path, Problem, WorkersError, did_you_mean, dotted
+from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
     BUILT_IN,
@@ -24,7 +25,7 @@ from taskgraph_workers.model import (
     Selection,
     Value,
 )
-from taskgraph_workers.resolve import changes_for, layers_of, level_problem, pick, task_env
+from taskgraph_workers.resolve import changes_for, layers_of, level_problem, task_env
 
 #: The source of what a task says itself.
 TASK = "task"
@@ -67,8 +68,6 @@ class Story:
         """Each value by its key, as KEY names it; ``pool`` is told by its two fields."""
         placement = self.placement
         _, env = task_env(placement, self.own.get("env") or {})
-        if self.find is None:
-            env = {**placement.env, **placement.env_override} if not self.own else env
         found: dict[str, Value] = {name: placement.fields[name] for name in ALIAS_FIELDS}
         ours = {*placement.env, *placement.env_override}
         found.update((f"env.{name}", env[name]) for name in sorted(env) if name in ours)

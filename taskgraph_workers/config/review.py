@@ -20,6 +20,7 @@ from taskgraph_workers.config.selection import known_of
 from taskgraph_workers.config.tables import ALIASES, TOP
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
+from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import (
     Change,
     Choice,
@@ -31,7 +32,7 @@ from taskgraph_workers.model import (
     Profile,
     Value,
 )
-from taskgraph_workers.resolve import changes_for, layers_of, lineage, pick, resolve
+from taskgraph_workers.resolve import changes_for, layers_of, lineage, resolve
 
 #: The env that names GPUs by their indices.
 GPUS = "GPUS"

@@ -14,15 +14,18 @@ from taskgraph_workers.config.contexts import contexts, keyed_values, selections
 from taskgraph_workers.config.names import fits
 from taskgraph_workers.config.tables import ALIASES, TOP, layer_tables, quick, translated
 from taskgraph_workers.errors import Path, PlacementError, Problem, listed
+from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import Choice, Config, Context, Placement
-from taskgraph_workers.resolve import (
-    changes_for,
-    layers_of,
-    level_problem,
-    lineage,
-    pick,
-    resolve,
-)
+from taskgraph_workers.resolve import changes_for, layers_of, level_problem, lineage, resolve
+
+# What the tasks of a graph may mend: they need not ask for a name, and have env of their own.
+_SOME_KINDS = "fine if it is meant for some kinds only; else let it extend a profile"
+_OWN_ENV = "give it in workers-config.workers or the profile, if not every task has its own"
+
+
+def tasks_decide(problem: Problem) -> bool:
+    """Whether a problem found here is one only as long as the tasks of the graph are unknown."""
+    return problem.severity == "warning" and problem.hint in (_SOME_KINDS, _OWN_ENV)
 
 
 class Trial:
@@ -186,8 +189,8 @@ class Trial:
             told = [name for name in names if (profile, name) not in self.ended]
             if told:
                 what = f"under this profile nothing places {listed(told)}"
-                hint = "fine if it is meant for some kinds only; else let it extend a profile"
-                yield Problem(what, self.config.profiles[profile].path, hint, "warning")
+                path = self.config.profiles[profile].path
+                yield Problem(what, path, _SOME_KINDS, "warning")
 
     def _placed(self, placement: Placement) -> None:
         said = {**placement.env, **placement.env_override}
@@ -204,5 +207,4 @@ class Trial:
         for (path, env, profile), names in sorted(self.unset.items(), key=lambda each: each[0][:2]):
             under = f" under profile {profile!r}" if profile else ""
             what = f"{env} is required, and nothing here sets it on {listed(names)}{under}"
-            hint = "give it in workers-config.workers or the profile, if not every task has its own"
-            yield Problem(what, path, hint, "warning")
+            yield Problem(what, path, _OWN_ENV, "warning")

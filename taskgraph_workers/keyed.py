@@ -1,0 +1,54 @@
+"""Values that differ by context, and look-ups in tables whose keys are patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from taskgraph_workers import match
+from taskgraph_workers.errors import Path, PlacementError, Problem, listed
+from taskgraph_workers.model import Context, Keyed
+
+
+def refused(message: str, path: Path, hint: str = "") -> PlacementError:
+    """An error with one problem."""
+    return PlacementError(Problem(message, path, hint))
+
+
+def pick(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
+    """The branch of a keyed value that holds here, and its path.
+
+    As ``taskgraph.util.keyed_by``: exact, else one pattern, else ``default``; keyed values nest.
+    Raises :class:`PlacementError` where no branch, or more than one pattern, matches.
+    """
+    while isinstance(value, Keyed):
+        name = context.get(value.by)
+        path = (*path, f"by-{value.by}")
+        key = "default" if name is None else one(value.choices, name, path)
+        if key is None or key not in value.choices:
+            what = f"{value.by} {name!r}" if name is not None else f"unknown {value.by}"
+            hint = f"there is: {listed(value.choices)}"
+            raise refused(f"no branch for {what}, and no default", path, hint)
+        value, path = value.choices[key], (*path, key)
+    return value, path
+
+
+def pick_within(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
+    """As :func:`pick`, and likewise for each value inside, at whatever depth."""
+    value, path = pick(value, context, path)
+    if isinstance(value, Mapping):
+        return {k: pick_within(v, context, (*path, k))[0] for k, v in value.items()}, path
+    if isinstance(value, list):
+        return [pick_within(v, context, (*path, i))[0] for i, v in enumerate(value)], path
+    return value, path
+
+
+def one(table: Mapping[str, object], name: str, path: Path) -> str | None:
+    """The key of a table that matches a name, or None.
+
+    Raises :class:`PlacementError`, which points at ``path``, where several patterns do.
+    """
+    try:
+        return match.one(table, name)
+    except match.Ambiguous as clash:
+        raise refused(str(clash), path, "write the name itself as a key") from None
