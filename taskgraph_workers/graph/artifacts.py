@@ -64,9 +64,11 @@ def _page(plan: Mapping[str, Any]) -> str | None:
 
 def _is_decision() -> bool:
     """Whether this is a decision task, and not `taskgraph morphed`: it has written its graph."""
+    if not inside_task():
+        return False
     from taskgraph.decision import ARTIFACTS_DIR
 
-    return inside_task() and (ARTIFACTS_DIR / _FULL_GRAPH).is_file()
+    return bool((ARTIFACTS_DIR / _FULL_GRAPH).is_file())
 
 
 def _is_wanted(graph_config: Any, parameters: Mapping[str, Any]) -> bool:
