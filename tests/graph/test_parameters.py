@@ -81,6 +81,27 @@ def test_a_keyed_default(graph):
 
 
 @pytest.mark.parametrize(
+    ("by", "key"),
+    [("level", "1"), ("project", "shop"), ("tasks-for", "github-push"), ("kind", "train")],
+)
+def test_the_context(tmp_path: Path, by: str, key: str):
+    """What values may differ by is what Taskgraph says of the run, and of the kind."""
+    keyed = {f"by-{by}": {key: "said", "default": "usual"}}
+    env = {f"by-{by}": {key: {"A": "1"}, "default": {}}}
+    profiles = {name: {"workers": {"b-gpu": "{trust-domain}-x/{level}"}} for name in PROFILES}
+    said = {"profiles": profiles, "select": {"default": keyed}, "workers": {"b-gpu": {"env": env}}}
+    run = KindRun.of(graph_config(tmp_path, said), PARAMETERS, "train")
+    assert run is not None
+    assert run.choice.profile == "said"
+    assert run.place("b-gpu").pool == "shop-x/1"
+    assert run.place("b-gpu").env["A"].value == "1"
+    other = {"level": "2", "project": "other", "tasks_for": "cron"}
+    run = KindRun.of(graph_config(tmp_path, said), {**PARAMETERS, **other}, "train")
+    assert run is not None
+    assert (run.choice.profile == "said") is (by == "kind")
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("variable", "variable"),
