@@ -65,7 +65,8 @@ endef
 # `plan` exits 1 when the profiles differ, which is what is to be seen here.
 demo: .venv/.demo
 	@for profile in gcp-standard onprem; do \
-	    $(BIN)/taskgraph-workers plan --root taskcluster --from gcp-spot --profile $$profile; \
+	    echo; \
+	    $(BIN)/taskgraph-workers plan --root taskcluster --level 1 --from gcp-spot --profile $$profile; \
 	    code=$$?; [ $$code -le 1 ] || exit $$code; \
 	done
 
