@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import graphs, options, reading
 from taskgraph_workers.cli.layout import Cell, Line, Styled
 from taskgraph_workers.cli.output import Output
-from taskgraph_workers.errors import Problem, dotted
+from taskgraph_workers.errors import ConfigError, Problem, dotted
 
 if TYPE_CHECKING:
     from taskgraph_workers.graph.recorder import Record
@@ -55,38 +56,40 @@ def _problems(args: argparse.Namespace, output: Output) -> tuple[list[Problem], 
     from taskgraph_workers.config.load import without_key
     from taskgraph_workers.config.review import review
 
-    project = reading.project(args)
+    try:
+        project = reading.project(args)
+    except ConfigError as error:
+        if all(each.line for each in error.problems):
+            return list(error.problems), False
+        raise  # there is no file to find faults in
     found = list(project.read.problems)
     if not project.read.found:
-        problem = without_key(project.read)
-        return [
-            Problem(
-                problem.message,
-                hint=problem.hint,
-                severity="warning",
-                file=problem.file,
-                line=1,
-                column=1,
-            )
-        ], False
+        return [replace(without_key(project.read), severity="warning")], False
     config = project.read.config
     if config is None or _has_error(found):
         return found, False
     found += review(config, project.trust_domain)
     if args.config is not None:
         return found, False
-    return found + _of_graph(args, output), True
+    seen = _seen(args, output)
+    return found if seen is None else _with_graph(found, seen), True
 
 
-def _of_graph(args: argparse.Namespace, output: Output) -> list[Problem]:
+def _seen(args: argparse.Namespace, output: Output) -> Record | None:
     from taskgraph_workers.graph.generate import Wanted
     from taskgraph_workers.graph.recorder import record
+
+    wanted = Wanted(options.root_of(args), args.parameters, options.overrides_of(args))
+    return graphs.made(lambda: record(wanted), "the graph", output)
+
+
+def _with_graph(found: Iterable[Problem], seen: Record) -> list[Problem]:
+    """What was found, without what the tasks settle, and what is wrong with them."""
+    from taskgraph_workers.config.trial import tasks_decide
     from taskgraph_workers.graph.review import review
 
-    root = options.root_of(args)
-    wanted = Wanted(root, args.parameters, options.overrides_of(args))
-    seen: Record | None = graphs.made(lambda: record(wanted), "the graph", output)
-    return [] if seen is None else review(seen)
+    all_seen = not seen.failed
+    return [*(each for each in found if not (all_seen and tasks_decide(each))), *review(seen)]
 
 
 def _has_error(found: Iterable[Problem]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from taskgraph_workers.cli import options, reading
-from taskgraph_workers.cli.layout import Cell, Line, Styled
+from taskgraph_workers.cli.layout import Cell, Line, Part, Styled
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import PlacementError, Problem, WorkersError, did_you_mean
 
@@ -181,7 +181,10 @@ def _show(
         rows += [[""]] if rows else []
         rows.append([[_heading(name, config)]])
         for profiles, outcome in _alike(of):
-            rows.append(_row(_profiles(config, profiles, len(of), context), outcome))
+            if isinstance(outcome, str):
+                rows.append([[_nowhere(profiles, outcome)]])
+            else:
+                rows.append(_row(_profiles(config, profiles, len(of), context), outcome))
     output.table(rows, indent=2)
 
 
@@ -208,28 +211,33 @@ def _told(outcome: Outcome) -> object:
 
 
 def _profiles(config: Config, profiles: Sequence[str], count: int, context: Context) -> list[Line]:
-    """The profiles of a row, each with the levels it is not for."""
+    """The profiles of a row; one that is not for this level says so."""
     from taskgraph_workers.config.review import levels_of
 
     if len(profiles) == count > 1:
         return [Styled("every profile", "dim")]
-    return [
-        profile
-        if context.level in levels_of(config, profile or None)
-        else [profile, Styled(f" (not at level {context.level})", "yellow")]
-        for profile in profiles
-    ]
+    lines: list[Line] = []
+    for profile in profiles:
+        lines.append(profile)
+        if context.level not in levels_of(config, profile or None):
+            lines.append(Styled(f"  not at level {context.level}", "yellow"))
+    return lines
 
 
-def _row(profiles: Sequence[Line], outcome: Outcome) -> list[Cell]:
-    if isinstance(outcome, str):
-        return [profiles, [Styled("nowhere", "red"), outcome], "", ""]
+def _nowhere(profiles: Sequence[str], why: str) -> list[Part]:
+    """A line across the table, for a name that leads nowhere."""
+    reason = why.partition(": ")[2] if " leads nowhere " in why else why
+    where = ", ".join(filter(None, profiles))
+    return [f"  {where}  " if where else "  ", Styled("nowhere", "red"), f": {reason}"]
+
+
+def _row(profiles: Sequence[Line], outcome: Placement) -> list[Cell]:
     env: list[Line] = [
         [Styled(name, "bold"), ": ", env_text(value)] for name, value in _env(outcome)
     ]
     resources: list[Line] = [f"{name}: {value}" for name, value in _resources(outcome)]
-    machine = outcome.implementation + (f", {outcome.os}" if outcome.os else "")
-    return [profiles, [Styled(outcome.pool, "cyan"), Styled(machine, "dim")], env, resources]
+    where = [Styled(outcome.pool, "cyan"), Styled(outcome.implementation, "dim")]
+    return [profiles, where, env, resources]
 
 
 def env_text(value: Any) -> str:

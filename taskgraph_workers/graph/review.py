@@ -8,28 +8,34 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from taskgraph_workers import match
 from taskgraph_workers.config import located
-from taskgraph_workers.config.names import fits, is_plain
+from taskgraph_workers.config.names import is_plain
 from taskgraph_workers.config.review import GPUS, levels_of, wrong_count
 from taskgraph_workers.config.selection import known_of
 from taskgraph_workers.config.tables import TOP
 from taskgraph_workers.detect import Detect
-from taskgraph_workers.errors import Path, PlacementError, Problem, WorkersError, did_you_mean
-from taskgraph_workers.graph.checks import INDEX_ALIAS
+from taskgraph_workers.errors import (
+    PlacementError,
+    Problem,
+    WorkersError,
+    did_you_mean,
+    listed,
+)
 from taskgraph_workers.graph.kind_files import KindFile
 from taskgraph_workers.graph.placer import Placer, Plan, put_on
 from taskgraph_workers.graph.recorder import Asked, Record
 from taskgraph_workers.graph.run import KindRun
-from taskgraph_workers.model import Choice, Config, Context, Layer, Placement, Value
-from taskgraph_workers.resolve import chain_of, changes_for, layers_of, lineage, task_env, unmet
-
-# Who chose a profile that is tried by itself.
-_EACH = "each profile"
+from taskgraph_workers.graph.unused import choices, unused
+from taskgraph_workers.model import Choice, Placement, Value
+from taskgraph_workers.resolve import (
+    is_known,
+    task_env,
+    unmet,
+)
 
 #: What is told of several tasks, and the labels of these.
 Told = dict[Problem, list[str]]
@@ -46,25 +52,19 @@ class _Review:
         self.config = seen.config
         self.told: Told = {}
         self.overridden = _Overridden(self)
+        self.partial: dict[str, dict[str, set[str]]] = {}
         self._placers: dict[tuple[str, str | None, str], Placer] = {}
         self._files: dict[str, KindFile] = {}
 
     def problems(self) -> list[Problem]:
         for asked in self.seen.asked.values():
-            for choice in self.choices(asked.kind):
+            for choice in choices(self.seen, asked.kind):
                 self._try(asked, self.placer(asked.kind, choice))
         found = [*self.seen.refused, *self._failed(), *self._levels()]
         found += [_named(problem, labels) for problem, labels in self.told.items()]
-        found += [*self.overridden.problems(), *self._unused(), *self._bypassing()]
+        found += self._partial()
+        found += [*self.overridden.problems(), *unused(self.seen), *self._bypassing()]
         return list(dict.fromkeys(located(each, self.config) for each in found))
-
-    def choices(self, kind: str) -> Iterator[Choice]:
-        """What is chosen for a kind, and every profile by itself."""
-        chosen = self.seen.runs[kind].choice
-        yield chosen
-        for profile in self.config.profiles:
-            if profile != chosen.profile or chosen.overrides:
-                yield Choice(profile, _EACH)
 
     def placer(self, kind: str, choice: Choice) -> Placer:
         """Places the tasks of a kind under a choice, at a level that the profile is for."""
@@ -92,26 +92,45 @@ class _Review:
         choice = placer.run.choice
         try:
             plan = placer.plan(asked.name)
+            placement = placer.run.place(asked.name) if plan is None else plan.placement
         except PlacementError as error:
-            self._unplaced(asked, choice, error.problems[0])
+            self._unplaced(asked, choice, self._in_vain(asked.name) or error.problems[0])
             return
-        if plan is None:
-            if placer._own_implementation(asked.name) == (None, None):
-                self._unplaced(asked, choice, _nobody_knows(self.config, asked.name))
-            return
-        for problem in _refusals(plan, asked):
-            self.tell(_under(problem, choice), asked.label)
-        self.overridden.note(asked, plan.placement)
-        self._count(asked, plan.placement)
+        if plan is not None:
+            for problem in _refusals(plan, asked):
+                self.tell(_under(self._removed(problem, placement), choice), asked.label)
+        self.overridden.note(asked, placement)
+        self._count(asked, placement)
+
+    def _in_vain(self, name: str) -> Problem | None:
+        """A name that nobody ever heard of is told as such, whatever the profile."""
+        if is_known(self.config, name):
+            return None
+        names = {*filter(is_plain, self.config.aliases), *known_of(self.config, None).names}
+        what = f"{name!r} is no worker name: there is no such alias, and no profile speaks of it"
+        return Problem(what, hint=did_you_mean(name, names))
+
+    def _removed(self, problem: Problem, placement: Placement) -> Problem:
+        """The problem; where required env is missing since a null removes it, it says where."""
+        if problem.path not in [each.path for each in placement.require]:
+            return problem
+        said = {**placement.env, **placement.env_override}.get(problem.message.split(" ", 1)[0])
+        if said is None:
+            return problem
+        place = located(Problem("", said.path), self.config)
+        where = f"{place.file}:{place.line}" if place.line else said.source
+        return replace(problem, hint=f"null removes it: {where}")
 
     def _unplaced(self, asked: Asked, choice: Choice, problem: Problem) -> None:
-        """A name that leads nowhere. Under a profile that is not chosen the loader warns of it."""
-        chosen = choice == self.seen.runs[asked.kind].choice
-        if str(problem.path[-1:]).startswith("('by-"):
-            self.tell(_under(problem, choice), asked.label)
-        elif chosen:
+        """A name that leads nowhere, or a value that has no branch for it."""
+        if choice == self.seen.runs[asked.kind].choice:
             there = self.file(asked.kind).at(problem, "worker-type", asked.name)
             self.tell(there, asked.label)
+        elif problem.path and str(problem.path[-1]).startswith("by-"):
+            self.tell(_under(problem, choice), asked.label)
+        elif choice.profile is not None:
+            names = self.partial.setdefault(choice.profile, {})
+            names.setdefault(asked.name, set()).add(asked.kind)
 
     def _count(self, asked: Asked, placement: Placement) -> None:
         _, said = task_env(placement, asked.env)
@@ -119,6 +138,19 @@ class _Review:
             if problem.path[:1] != TOP:
                 value = str(said[GPUS].value)
                 self.tell(self.file(asked.kind).at(problem, GPUS, value), asked.label)
+
+    def _partial(self) -> Iterator[Problem]:
+        """Profiles that are not chosen, and under which some kinds could not be placed."""
+        for profile, names in self.partial.items():
+            known = {name for name in names if is_known(self.config, name)}
+            for name in sorted(known):
+                kinds = listed(names[name])
+                yield Problem(
+                    f"under this profile nothing places {name!r}, which {kinds} asks for",
+                    self.config.profiles[profile].path,
+                    "fine if it is meant for other kinds only; else let it extend a profile",
+                    "warning",
+                )
 
     # --- whole kinds ---
 
@@ -173,66 +205,6 @@ class _Review:
                 if was.pool == pool != now.pool:
                     yield f"profile {profile!r}"
 
-    # --- entries for nothing ---
-
-    def _unused(self) -> Iterator[Problem]:
-        if self.seen.failed:
-            return  # who knows what those ask for
-        asked = {(each.kind, each.name) for each in self.seen.asked.values()}
-        names = {name for _, name in asked}
-        used = {path for kind, name in asked for path in self._used(kind, name)}
-        used |= {path for name in self._asked_elsewhere() for path in self._used("", name)}
-        known = known_of(self.config, None).names
-        tables = [((*TOP, "workers"), self.config.workers.entries)]
-        tables += [
-            ((*each.path, "workers"), each.layer.entries) for each in self.config.profiles.values()
-        ]
-        for path, entries in tables:
-            for key in entries:
-                loaders = not any(fits(key, name) for name in known)
-                if (*path, key) not in used and key != "default" and not loaders:
-                    yield _for_nothing((*path, key), key, names)
-
-    def _asked_elsewhere(self) -> set[str]:
-        """Names that are asked for by others than the tasks of kinds."""
-        skus = self.config.dispatch.skus if self.config.dispatch is not None else {}
-        return {INDEX_ALIAS, *skus.values()}
-
-    def _used(self, kind: str, name: str) -> Iterator[Path]:
-        """The entries that a name of a kind meets, under any profile."""
-        run = self.seen.runs.get(kind) or next(iter(self.seen.runs.values()))
-        choices = list(self.choices(kind)) if kind in self.seen.runs else [Choice()]
-        choices += [Choice(profile) for profile in self.config.profiles]
-        for choice in choices:
-            context = replace(run.context, kind=kind, profile=choice.profile)
-            layers = layers_of(self.config, choice)
-            try:
-                chain = chain_of(self.config, name, layers, context)
-            except PlacementError:
-                chain = (name,)
-            for each in chain:
-                yield from (
-                    (*TOP, "workers", key) for key in match.find(self.config.workers.entries, each)
-                )
-                yield from self._met(each, choice, context)
-
-    def _met(self, name: str, choice: Choice, context: Context) -> Iterator[Path]:
-        """The entries of profiles that are for a name, unless it is protected."""
-        for profile in lineage(self.config, choice.profile):
-            keys = match.find(profile.layer.entries, name)
-            if len(keys) != 1:
-                continue
-            dropped = profile.layer.entries[keys[0]] is None
-            if dropped or _applies(self.config, name, profile.layer, context):
-                yield (*profile.path, "workers", keys[0])
-
-
-def _applies(config: Config, name: str, layer: Layer, context: Context) -> bool:
-    try:
-        return any(True for _ in changes_for(config, name, [layer], context))
-    except PlacementError:
-        return True
-
 
 def _refusals(plan: Plan, asked: Asked) -> list[Problem]:
     """What a run would refuse this task for."""
@@ -248,22 +220,6 @@ def _under(problem: Problem, choice: Choice) -> Problem:
     if choice.profile is None or repr(choice.profile) in problem.message:
         return problem
     return replace(problem, message=f"{problem.message} (under profile {choice.profile!r})")
-
-
-def _nobody_knows(config: Config, name: str) -> Problem:
-    names = {*filter(is_plain, config.aliases), *known_of(config, None).names}
-    what = f"{name!r} is no worker name: there is no such alias, and no profile speaks of it"
-    return Problem(what, hint=did_you_mean(name, names))
-
-
-def _for_nothing(path: Path, key: str, names: Iterable[str]) -> Problem:
-    near = did_you_mean(key, names)
-    return Problem(
-        f"no task of this graph gets anything from {key!r}, under any profile",
-        path,
-        near if near.startswith("did") else "other parameters (-p) may make other tasks",
-        "warning",
-    )
 
 
 def _named(problem: Problem, labels: Sequence[str]) -> Problem:

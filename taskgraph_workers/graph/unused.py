@@ -1,0 +1,102 @@
+"""Entries of a configuration that no task of a graph gets anything from, under any profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from taskgraph_workers import match
+from taskgraph_workers.config.names import fits
+from taskgraph_workers.config.selection import known_of
+from taskgraph_workers.config.tables import TOP
+from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean
+from taskgraph_workers.graph.checks import INDEX_ALIAS
+from taskgraph_workers.graph.recorder import Record
+from taskgraph_workers.model import Choice, Config, Context, Layer
+from taskgraph_workers.resolve import chain_of, changes_for, layers_of, lineage
+
+# Who chose a profile that is tried by itself.
+_EACH = "each profile"
+
+
+def choices(seen: Record, kind: str) -> Iterator[Choice]:
+    """What is chosen for a kind, and every profile by itself."""
+    chosen = Choice() if kind not in seen.runs else seen.runs[kind].choice
+    yield chosen
+    for profile in seen.config.profiles:
+        if profile != chosen.profile or chosen.overrides:
+            yield Choice(profile, _EACH)
+
+
+def unused(seen: Record) -> Iterator[Problem]:
+    """A warning for each entry of ``workers`` and ``profiles`` that nothing is placed by.
+
+    None where a kind could not be loaded: who knows what that asks for. What no name matches at
+    all the loader tells already.
+    """
+    if seen.failed or not seen.runs:
+        return
+    asked = {(each.kind, each.name) for each in seen.asked.values()}
+    names = {name for _, name in asked}
+    asked |= {("", name) for name in _asked_elsewhere(seen.config)}
+    used = {path for kind, name in asked for path in _used(seen, kind, name)}
+    known = known_of(seen.config, None).names
+    for path, key in _entries(seen.config):
+        if path not in used and key != "default" and any(fits(key, name) for name in known):
+            yield _for_nothing(path, key, names)
+
+
+def _entries(config: Config) -> Iterator[tuple[Path, str]]:
+    for key in config.workers.entries:
+        yield (*TOP, "workers", key), key
+    for profile in config.profiles.values():
+        for key in profile.layer.entries:
+            yield (*profile.path, "workers", key), key
+
+
+def _asked_elsewhere(config: Config) -> set[str]:
+    """Names that are asked for by others than the tasks of kinds."""
+    skus = config.dispatch.skus if config.dispatch is not None else {}
+    return {INDEX_ALIAS, *skus.values()}
+
+
+def _used(seen: Record, kind: str, name: str) -> Iterator[Path]:
+    """The entries that a name of a kind meets, under any profile."""
+    run = seen.runs.get(kind) or next(iter(seen.runs.values()))
+    for choice in choices(seen, kind):
+        context = replace(run.context, kind=kind, profile=choice.profile)
+        try:
+            chain = chain_of(seen.config, name, layers_of(seen.config, choice), context)
+        except PlacementError:
+            chain = (name,)
+        for each in chain:
+            found = match.find(seen.config.workers.entries, each)
+            yield from ((*TOP, "workers", key) for key in found)
+            yield from _met(seen.config, each, choice, context)
+
+
+def _met(config: Config, name: str, choice: Choice, context: Context) -> Iterator[Path]:
+    """The entries of profiles that are for a name, unless a guard keeps them off."""
+    for profile in lineage(config, choice.profile):
+        keys = match.find(profile.layer.entries, name)
+        if len(keys) == 1 and _applies(config, name, profile.layer, keys[0], context):
+            yield (*profile.path, "workers", keys[0])
+
+
+def _applies(config: Config, name: str, layer: Layer, key: str, context: Context) -> bool:
+    if layer.entries[key] is None:
+        return True
+    try:
+        return any(True for _ in changes_for(config, name, [layer], context))
+    except PlacementError:
+        return True
+
+
+def _for_nothing(path: Path, key: str, names: Iterable[str]) -> Problem:
+    near = did_you_mean(key, names)
+    return Problem(
+        f"no task of this graph gets anything from {key!r}, under any profile",
+        path,
+        near if near.startswith("did") else "other parameters (-p) may make other tasks",
+        "warning",
+    )
