@@ -13,14 +13,14 @@ from typing import Any
 from taskgraph_workers.config import located, read_selection
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph import artifacts
-from taskgraph_workers.graph.compare import TaskJson, compare
+from taskgraph_workers.graph.compare import TaskJson, compare, where
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.generate import Graph, Wanted, generate_from
 from taskgraph_workers.graph.parameters import PARAMETER
 from taskgraph_workers.graph.profiles import profiles_schema, usable
 from taskgraph_workers.graph.request import Request
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
-from taskgraph_workers.model import Config
+from taskgraph_workers.model import Change, Config
 
 #: The callbacks: for a task, and for a group.
 TASK, GROUP = "run-on-other-workers", "run-group-on-other-workers"
@@ -31,8 +31,8 @@ _OF_A_TASK = (
 )
 _OF_A_GROUP = (
     "Make the graph again with another choice of workers, and create those tasks of this group "
-    "from it that are then others, and those between them. Docker images and other cached tasks are only made again where "
-    "their kind is named. " + _NO_TASK
+    "from it that are then others, and those between them. Docker images and other cached tasks "
+    "are only made again where their kind is named. " + _NO_TASK
 )
 
 
@@ -69,7 +69,9 @@ def _register(config: Config, callback: str, description: str, context: list[Any
 
 def _tags(config: Config) -> list[dict[str, str]]:
     """Tags that tasks of a graph have (taskgraph.transforms.task), and decision tasks have not."""
-    said = [alias.fields["implementation"] for alias in config.aliases.values()]
+    tables = [config.aliases, *(each.layer.entries for each in config.profiles.values())]
+    entries = [entry for table in tables for entry in table.values()]
+    said = [each.fields.get("implementation") for each in entries if isinstance(each, Change)]
     known = sorted({each for each in said if isinstance(each, str)})
     return [{"worker-implementation": each} for each in known]
 
@@ -143,9 +145,9 @@ class Order:
         """From what a person said. Raises WorkersError where the profile is not for this level."""
         config, level = config_of(graph_config), str(parameters["level"])
         problem = _refusal(config, level)
-        if config is None or problem is not None:
-            assert problem is not None  # there is one without a configuration
+        if problem is not None:
             raise WorkersError(problem if config is None else located(problem, config))
+        assert config is not None  # or there had been a problem
         request, kinds = Request.read(said), kinds_of(graph_config)
         choice = request.choice(parameters)
         read_selection(choice, "the action's input", (), config, kinds)
@@ -210,10 +212,12 @@ def _label(task_id: str, after: Mapping[str, TaskJson], others: Mapping[str, str
     """The label of a task, as Taskgraph's own actions find it."""
     from taskgraph.util.taskcluster import get_task_definition
 
-    label = str(get_task_definition(task_id)["metadata"]["name"])
+    definition = get_task_definition(task_id)
+    label = str(definition["metadata"]["name"])
     if label not in after:
         raise WorkersError(Problem(f"there is no task {label!r} in the graph with this choice"))
-    if label not in others:
+    # An earlier action may have had it elsewhere than the decision task would.
+    if label not in others and where({"task": definition}).pool == where(after[label]).pool:
         hint = "to run it once more as it is, retrigger it"
         raise WorkersError(Problem(f"task {label!r} is the same with this choice", hint=hint))
     return label

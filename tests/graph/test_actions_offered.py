@@ -118,7 +118,7 @@ def served(shop: Project) -> Iterator[Taskcluster]:
             key = (DECISION, f"public/{name}.json")
             cluster.artifacts[key] = json.dumps(content).encode()
         for label, task_id in ids.items():
-            cluster.queue.tasks[task_id] = {"metadata": {"name": label}}
+            cluster.queue.tasks[task_id] = graph[label]["task"]
         yield cluster
 
 
@@ -166,6 +166,14 @@ def test_a_try_on_a_group(shop: Project, served: Taskcluster):
 def test_back_again(shop: Project, served: Taskcluster):
     """From a choice that the run was started with, back to the default."""
     run = act(shop, served, {"profile": "here"}, "train-a", workers="away")
+    assert made(run) == {"train-a": "shop-1/b-gpu"}
+
+
+def test_back_from_where_an_earlier_action_had_it(shop: Project, served: Taskcluster):
+    """A task that was created elsewhere may go where the decision task would have had it."""
+    for task in served.queue.tasks.values():
+        task.update(provisionerId="away", workerType="gpu")
+    run = act(shop, served, {"profile": "here"}, "train-a")
     assert made(run) == {"train-a": "shop-1/b-gpu"}
 
 
