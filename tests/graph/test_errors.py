@@ -12,7 +12,7 @@ from taskgraph_workers.errors import Problem
 from taskgraph_workers.graph.errors import Refused, refuse
 
 TASKGRAPH_SHOWS_IT = hasattr(schema, "SchemaValidationError")
-PROBLEMS = [Problem("one", ("a", "b")), Problem("two", hint="do this")]
+PROBLEMS = [Problem("one", ("a", "b")), Problem("two", hint="do this"), Problem("one", ("a", "b"))]
 
 
 def refused(loading_kind: bool) -> Refused:
@@ -23,7 +23,7 @@ def refused(loading_kind: bool) -> Refused:
 
 @pytest.mark.parametrize("loading_kind", [False, True])
 def test_every_problem_is_in_the_message(loading_kind: bool):
-    """The message counts the problems and holds each of them, with its hint."""
+    """The message counts the problems and holds each of them once, with its hint."""
     expected = "workers-config: 2 problems\na.b: one\ntwo\n    hint: do this"
     assert str(refused(loading_kind)) == expected
 

@@ -245,6 +245,17 @@ def test_a_decision_task_without_verifications(project: Project):
     assert "\nworkers:\n  default: far\n" in recorded
 
 
+@pytest.mark.parametrize("verify", [(), ("--no-verify",)], ids=["verified", "unverified"])
+def test_a_decision_task_that_is_refused(project: Project, verify: tuple[str, ...]):
+    """A decision task for another level than the profile's ends in time: nothing is created."""
+    lab = {**CONFIG["profiles"]["away"], "levels": [3]}
+    write_project(project, {**CONFIG, "profiles": {"lab": lab}, "select": {"default": "lab"}})
+    with deployment(PARAMETERS) as served:
+        said = decision(project, served, *verify).refused()
+    assert "profile 'lab' is for level 3, and this is level 1 (chosen by select.default)" in said
+    assert served.created == {}
+
+
 def test_a_hook_of_the_project_calls_ours(project: Project):
     """A project's own decision hook can call the one that we offer."""
     write_project(project, **{"decision-parameters": "hook:parameters"})
