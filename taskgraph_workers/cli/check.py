@@ -101,7 +101,7 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
     found = list(dict.fromkeys(problems))
     errors = {_place(each) for each in found if each.severity == "error" and each.line}
     left = [each for each in found if each.severity != "warning" or _place(each) not in errors]
-    return sorted(left, key=lambda each: (not each.file, *_place(each)))
+    return sorted(left, key=lambda each: (not each.file, *_place(each), each.severity))
 
 
 def _place(problem: Problem) -> tuple[str, int, int]:

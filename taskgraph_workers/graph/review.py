@@ -28,7 +28,7 @@ from taskgraph_workers.errors import (
 from taskgraph_workers.graph.kind_files import KindFile
 from taskgraph_workers.graph.placer import Placer, Plan, put_on
 from taskgraph_workers.graph.recorder import Asked, Record
-from taskgraph_workers.graph.run import KindRun
+from taskgraph_workers.graph.run import KindRun, kinds_folder
 from taskgraph_workers.graph.unused import choices, unused
 from taskgraph_workers.model import Choice, Placement, Value
 from taskgraph_workers.resolve import (
@@ -79,7 +79,7 @@ class _Review:
 
     def file(self, kind: str) -> KindFile:
         if kind not in self._files:
-            self._files[kind] = KindFile(os.path.join(self.seen.graph_config.kinds_dir, kind))
+            self._files[kind] = KindFile(os.path.join(kinds_folder(self.seen.graph_config), kind))
         return self._files[kind]
 
     def tell(self, problem: Problem, label: str) -> None:
@@ -232,8 +232,12 @@ def _told(labels: Sequence[str]) -> str:
     >>> _told(["a", "b"]), _told(["a", "b", "c", "d"])
     ('a and b', 'a and 3 more tasks')
     """
-    few = len(labels) <= 2
-    return " and ".join(labels) if few else f"{labels[0]} and {len(labels) - 1} more tasks"
+    first, *others = sorted(labels)
+    return (
+        f"{first} and {len(others)} more tasks"
+        if len(others) > 1
+        else " and ".join([first, *others])
+    )
 
 
 class _Overridden:
