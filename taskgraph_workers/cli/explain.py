@@ -197,7 +197,7 @@ def _of_task(args: argparse.Namespace, output: Output) -> Story:
     kinds = kinds_of(seen.graph_config)
     sources = _sources(seen.config, seen.parameters, run.context, kinds, args.profile)
     story = _story(seen.config, asked.name, run.context, sources)
-    file = KindFile(os.path.join(seen.graph_config.kinds_dir, asked.kind))
+    file = KindFile(os.path.join(kinds_folder(seen.graph_config), asked.kind))
     task = asked.label[len(asked.kind) + 1 :]
 
     def find(problem: Problem, path: Path, value: Any) -> Problem:

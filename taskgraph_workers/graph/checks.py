@@ -14,7 +14,7 @@ from typing import Any
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
-from taskgraph_workers.graph.run import KindRun, config_of
+from taskgraph_workers.graph.run import KindRun, config_of, kinds_folder
 from taskgraph_workers.model import Choice, Config, Placement
 from taskgraph_workers.resolve import task_env
 
@@ -92,7 +92,7 @@ def is_placed(graph_config: Any, kind: str) -> bool:
 
     from taskgraph_workers.graph.transforms import place
 
-    config = load_yaml(os.path.join(graph_config.kinds_dir, kind, "kind.yml"))
+    config = load_yaml(os.path.join(kinds_folder(graph_config), kind, "kind.yml"))
     if config.get("loader", "taskgraph.loader.default:loader") == "taskgraph.loader.default:loader":
         return True
     said = config.get("transforms") or ()

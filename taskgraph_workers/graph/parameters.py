@@ -50,7 +50,8 @@ def selections(
 ) -> tuple[Selection, ...]:
     """What each source says, strongest first (rule 3).
 
-    ``kinds`` names the project's kinds; it is asked only where a choice speaks of kinds. Raises ConfigError for what is wrong in any of them, and PlacementError where a keyed
+    ``kinds`` names the project's kinds; it is asked only where a choice speaks of kinds. Raises
+    ConfigError for what is wrong in any of them, and PlacementError where a keyed
     ``select.default`` has no branch here.
     """
     environment, parameter = from_environment(), params.get(PARAMETER)
@@ -69,7 +70,7 @@ def selections(
     return (*said, default) if default is not None else tuple(said)
 
 
-def _asked(kinds: Callable[[], Iterable[str]], raw: Any) -> Optional[Iterable[str]]:
+def _asked(kinds: Callable[[], Iterable[str]], raw: Any) -> Iterable[str] | None:
     return kinds() if isinstance(raw, Mapping) else None
 
 

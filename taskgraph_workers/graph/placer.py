@@ -6,7 +6,7 @@ import copy
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, ClassVar, Optional
 
 from taskgraph_workers.detect import Detect, prelude
@@ -16,7 +16,8 @@ from taskgraph_workers.graph.fields import foreign_fields, known_fields
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
 from taskgraph_workers.graph.run import KindRun
 from taskgraph_workers.implementations import Unwrappable, has_env, put_before
-from taskgraph_workers.model import Placement
+from taskgraph_workers.keyed import pick
+from taskgraph_workers.model import KEYED_BY, Keyed, Placement
 from taskgraph_workers.resolve import is_known, task_env, unmet
 
 Task = dict[str, Any]
@@ -127,6 +128,20 @@ class Placer:
             self.converting[name] = plan if plan is not None and plan.converts else None
         return self.plans[name]
 
+    def _name_of(self, task: Task) -> Any:
+        """The worker name a task asks for. One keyed by what we know is made a plain one first.
+
+        A name keyed by anything else is for a transform of the project's to pick. Raises
+        PlacementError where no branch holds here.
+        """
+        name = task.get("worker-type")
+        if isinstance(name, dict):
+            context = replace(self.run.context, profile=self.run.choice.profile)
+            picked, _ = pick(_keyed(name), context, ("worker-type",))
+            if isinstance(picked, str):
+                task["worker-type"] = name = picked
+        return name
+
     def _plan(self, name: str) -> Plan | None:
         asked = asked_name(name)
         if asked is not None:
@@ -184,7 +199,7 @@ class Placer:
                 plan = plans[task["worker-type"]]
             except (KeyError, TypeError):
                 try:
-                    plan = self.plan(task.get("worker-type"))
+                    plan = self.plan(self._name_of(task))
                 except WorkersError as error:
                     self.problems += self._named(error.problems, task)
                     continue
@@ -201,6 +216,14 @@ class Placer:
             self.run.located(Problem(f"task {label}: {each.message}", each.path, each.hint))
             for each in problems
         ]
+
+
+def _keyed(raw: Any) -> Any:
+    """A value of a kind.yml that is keyed by something we know, as such; else as it is."""
+    key, table = next(iter(raw.items())) if isinstance(raw, dict) and len(raw) == 1 else ("", None)
+    if isinstance(table, dict) and key[:3] == "by-" and key[3:] in KEYED_BY:
+        return Keyed(key[3:], {str(name): _keyed(value) for name, value in table.items()})
+    return raw
 
 
 def label_of(task: Mapping[str, Any], kind: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Iterable, Mapping, Optional
+from typing import Any
 
 from taskgraph_workers.config import load, located
 from taskgraph_workers.errors import Problem, WorkersError
@@ -15,13 +16,13 @@ from taskgraph_workers.model import Choice, Config, Context, Placement
 from taskgraph_workers.resolve import choose, level_problem, resolve
 
 
-def config_of(graph_config: Any, kinds: Optional[Iterable[str]] = None) -> Optional[Config]:
+def config_of(graph_config: Any, kinds: Iterable[str] | None = None) -> Config | None:
     """The configuration of a ``taskgraph.config.GraphConfig``; None where it says nothing.
 
     ``kinds`` are the project's, to look up those that the configuration names. Raises ConfigError
     with every fault in it.
     """
-    if not graph_config.get("workers-config"):
+    if "workers-config" not in graph_config or not graph_config["workers-config"]:
         return None
     workers = graph_config["workers"]
     aliases = project_aliases(workers["aliases"])
@@ -29,9 +30,14 @@ def config_of(graph_config: Any, kinds: Optional[Iterable[str]] = None) -> Optio
     return load(data, graph_config.root_dir, kinds)
 
 
+def kinds_folder(graph_config: Any) -> str:
+    """The folder of the project's kinds; Taskgraph itself tells it since 15.0.0."""
+    return os.path.join(graph_config.root_dir, "kinds")
+
+
 def kinds_of(graph_config: Any) -> tuple[str, ...]:
     """The names of the project's kinds: the folders that hold a kind.yml."""
-    folder = graph_config.kinds_dir
+    folder = kinds_folder(graph_config)
     try:
         names = os.listdir(folder)
     except OSError:
@@ -48,7 +54,7 @@ class KindRun:
     choice: Choice
 
     @classmethod
-    def of(cls, graph_config: Any, params: Mapping[str, Any], kind: str) -> Optional[KindRun]:
+    def of(cls, graph_config: Any, params: Mapping[str, Any], kind: str) -> KindRun | None:
         """For one kind of one run; None where the configuration says nothing.
 
         Raises WorkersError, each problem with its place: where the configuration or the choice is
@@ -75,7 +81,7 @@ class KindRun:
             raise WorkersError(run.located(problem))
         return run
 
-    def level_problem(self) -> Optional[Problem]:
+    def level_problem(self) -> Problem | None:
         """What is wrong with using the chosen profile at this level, if anything."""
         return level_problem(self.config, self.choice, self.context.level)
 

@@ -117,7 +117,7 @@ def test_tasks_that_share_a_worker(graph: Any):
 
 
 @pytest.mark.parametrize(
-    "name", ["b-quiet", "unknown", None, "a/b", {"by-level": {"1": "b-gpu", "default": "b-cpu"}}]
+    "name", ["b-quiet", "unknown", None, "a/b", {"by-platform": {"x": "b-gpu", "default": "b-cpu"}}]
 )
 def test_what_nothing_is_said_about(graph: Any, name: Any):
     """A task that nothing is said about, or whose name is yet to come, is handed on as it is."""
@@ -329,3 +329,23 @@ def test_the_public_name(graph: Any):
     before = asking()
     assert put_through(public, transform_config(graph), before) == placed(graph, before)
     assert before == asking() == copy.deepcopy(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ({"by-level": {"1": "b-gpu", "default": "b-quiet"}}, "b-gpu"),
+        ({"by-kind": {"tr.*": {"by-level": {"3": "b-quiet", "default": "b-gpu"}}}}, "b-gpu"),
+        ({"by-profile": {"away": "b-quiet", "default": "b-gpu"}}, "b-gpu"),
+    ],
+)
+def test_a_keyed_name_is_picked_by_what_placement_knows(graph: Any, name: Any, asked: str):
+    """A name keyed by level, kind, profile and the like is placed as if it were written plain."""
+    assert placed(graph, asking(name)) == placed(graph, asking(asked))
+
+
+def test_a_keyed_name_without_a_branch(graph: Any):
+    """It is refused, with the label and what there is."""
+    told = refused(graph, asking({"by-level": {"3": "b-gpu"}}))
+    assert "task train-a: no branch for level '1', and no default" in told
+    assert "there is: 3" in told
