@@ -12,9 +12,9 @@ from taskgraph_workers.adopt.entries import Entries, Machine, Raw, machines, pro
 from taskgraph_workers.adopt.hand import Hand, Tree, keys_for, leaves
 from taskgraph_workers.adopt.notes import Note, Notes
 from taskgraph_workers.adopt.patterns import cover
-from taskgraph_workers.config.export import AFTER, to_yaml
 from taskgraph_workers.config.names import fits, is_plain
 from taskgraph_workers.config.tables import TOP
+from taskgraph_workers.config.write import AFTER, to_yaml
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
 from taskgraph_workers.model import Keyed
 

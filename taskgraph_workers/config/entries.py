@@ -11,10 +11,11 @@ import voluptuous as vol
 
 from taskgraph_workers import detect, units
 from taskgraph_workers.config.faults import KEY, Fault, faults_of, misread, said, stop_at
-from taskgraph_workers.config.forms import Either, Table, Whatever, about, formed, null, takes
+from taskgraph_workers.config.forms import Either, Json, Table, Whatever, about, formed, null, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
+    TEMPLATE,
     Shape,
     count,
     line,
@@ -35,6 +36,9 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NOT_IN_WORKER = ("env", "implementation", "os")
 
 Entry = Union[None, Change, Keyed]
+
+# What JSON Schema can say of an entry that is a string: a name, or a pool.
+_TEXT = [{"pattern": r"^[^/\n]+$"}, {"pattern": TEMPLATE}]
 
 #: What each key of an entry is for, and each of ``resources``.
 _ABOUT = {
@@ -128,7 +132,7 @@ class Entries:
         self._machine = section({key: said[key] for key in ("env", "resources")})
         self._move = section(said)
         self.machine = keyed(formed(self._read_machine, Either((self._machine,))), known)
-        self.move = keyed(formed(self._read_move, Either((null, line, self._move))), known)
+        self.move = keyed(formed(self._read_move, Either((null, _a_text, self._move))), known)
 
     def table(self) -> Shape:
         """The ``workers`` of a profile, or of a run's overrides."""
@@ -232,6 +236,9 @@ def _detect(raw: Mapping[Any, Any]) -> detect.Detect:
         return detect.parse(raw)
     except ValueError as error:
         raise Fault(str(error)) from None
+
+
+_a_text = formed(line, Json({"type": "string", "anyOf": _TEXT}))
 
 
 @takes(type="string")

@@ -1,109 +1,161 @@
-"""A configuration written as YAML: in the house's layout, with comments, read back as it was."""
+"""The JSON Schema of ``workers-config``, made from the shapes that read it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Callable
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import yaml
-
-from taskgraph_workers.config.locate import Loader
-from taskgraph_workers.errors import Path
-
-#: Comment lines by the path of the key that they stand above; see :data:`AFTER`.
-Comments = Mapping[Path, Sequence[str]]
-
-#: As the last key of a path: comments behind the last key of that mapping.
-AFTER = -1
-
-#: As wide as a terminal that nobody has made wider.
-WIDTH = 80
-
-_INDENT = 4
-#: What needs no quotes in any place, unless YAML reads it as something else than text.
-_PLAIN = re.compile(r"[A-Za-z0-9_./(\\^$][A-Za-z0-9_./()\\^$*+?|@~-]*", re.ASCII)
+from taskgraph_workers.config.forms import (
+    About,
+    Either,
+    Form,
+    Items,
+    Json,
+    Keyed,
+    Section,
+    Shape,
+    Table,
+    Whatever,
+    form_of,
+)
+from taskgraph_workers.config.names import Known
+from taskgraph_workers.config.schema import shape
 
 
-def to_yaml(
-    value: Mapping[str, Any], comments: Comments | None = None, opened: Callable[[Path], bool] = any
-) -> str:
-    """A mapping as YAML, block style outside and, where it fits into a line, flow style inside.
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft-07) of a config.yml: strict below ``workers-config``, open elsewhere.
 
-    ``opened`` says of a path whether the mapping there is written in block style in any case (every
-    one unless said). Keys of the second level are parted by blank lines.
+    It is made from the shapes that read the configuration. Names (aliases, profiles, kinds) are
+    whatever is written, since which there are no schema knows.
     """
-    return "\n".join([*_Writer(comments or {}, opened).mapping(value, ()), ""])
+    maker = _Schema()
+    below = maker.of(shape(Known()), ("workers-config",))
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "config.yml with workers-config",
+        "description": "The key of taskgraph-workers in a Taskgraph project's config.yml.",
+        "type": "object",
+        "properties": {
+            "workers-config": {"description": "Where tasks run, said once.", **below},
+        },
+        "definitions": dict(sorted(maker.definitions.items())),
+    }
 
 
-class _Writer:
-    def __init__(self, comments: Comments, opened: Callable[[Path], bool]) -> None:
-        self.comments = comments
-        self.opened = opened
+class _Schema:
+    """One JSON Schema in the making. What is keyed is a definition, since its branches are, too."""
 
-    def mapping(self, value: Mapping[str, Any], path: Path) -> Iterator[str]:
-        """The lines of a mapping in block style."""
-        margin = " " * _INDENT * len(path)
-        for index, (key, content) in enumerate(value.items()):
-            at = (*path, key)
-            if index and len(at) == 2:
-                yield ""
-            yield from (margin + line for line in self.comments.get(at, ()))
-            yield from self._entry(f"{margin}{scalar(key)}:", content, at)
-        yield from (margin + line for line in self.comments.get((*path, AFTER), ()))
+    def __init__(self) -> None:
+        self.definitions: dict[str, Any] = {}
+        self.known: dict[str, str] = {}
 
-    def _entry(self, head: str, content: Any, path: Path) -> Iterator[str]:
-        line = f"{head} {flow(content)}"
-        within = any(each[: len(path)] == path for each in self.comments if len(each) > len(path))
-        whole = not isinstance(content, (Mapping, list)) or not (content or within)
-        if whole or (len(line) <= WIDTH and not within and not self.opened(path)):
-            yield line
-            return
-        yield head
-        if isinstance(content, Mapping):
-            yield from self.mapping(content, path)
+    def of(self, each: Shape, path: tuple[str, ...]) -> dict[str, Any]:
+        """The schema of a shape; ``path`` names where it stands."""
+        return self._of(form_of(each), path)
+
+    def _of(self, form: Form, path: tuple[str, ...]) -> dict[str, Any]:
+        if isinstance(form, Json):
+            return dict(form.schema)
+        if isinstance(form, About):
+            return {"description": form.text, **_beside(self.of(form.shape, path))}
+        if isinstance(form, Items):
+            items = {"type": "array", "items": self.of(form.shape, path)}
+            return {**items, "minItems": form.least} if form.least else items
+        if isinstance(form, Either):
+            return self._either(form, path)
+        if isinstance(form, Section):
+            return self._section(form, path)
+        if isinstance(form, Table):
+            return self._table(form, path)
+        return self._keyed(form, path)
+
+    def _either(self, form: Either, path: tuple[str, ...]) -> dict[str, Any]:
+        every = [
+            self._of(each if isinstance(each, Table) else form_of(each), path)
+            for each in form.shapes
+        ]
+        if len(every) == 1:
+            return every[0]
+        others = [each for each in every if each != {"type": "null"}]
+        if len(others) == 1 < len(every) and "type" in others[0]:
+            types = others[0]["type"]
+            types = [types] if isinstance(types, str) else types
+            return {**others[0], "type": [*(each for each in types if each != "null"), "null"]}
+        return {"anyOf": every}
+
+    def _section(self, form: Section, path: tuple[str, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "type": "object" if form.needs else ["object", "null"],
+            "properties": {key: self.of(each, (*path, key)) for key, each in form.shapes.items()},
+            "additionalProperties": False,
+        }
+        return {**found, "required": list(form.needs)} if form.needs else found
+
+    def _table(self, form: Table, path: tuple[str, ...]) -> dict[str, Any]:
+        names = self.of(form.key, (*path, "NAME"))
+        names.pop("type", None)
+        if form.never:
+            names["not"] = {"enum": list(form.never)}
+        return {
+            "type": ["object", "null"],
+            "propertyNames": names,
+            "additionalProperties": self.of(form.shape, (*path, "NAME")),
+        }
+
+    def _keyed(self, form: Keyed | Whatever, path: tuple[str, ...]) -> dict[str, Any]:
+        """A reference to the definition of a keyed value: its plain form, or its branches."""
+        name = ".".join(path[1:])
+        me = {"$ref": f"#/definitions/{name}"}
+        if isinstance(form, Keyed):
+            plain = [_not_keyed(self.of(form.shape, path))]
         else:
-            margin = " " * _INDENT * len(path)
-            yield from (f"{margin}- {flow(each)}" for each in content)
+            plain = [
+                {"type": ["string", "number", "boolean", "null"]},
+                {"type": "array", "items": me},
+                _not_keyed(
+                    {"type": "object", "propertyNames": {}, "additionalProperties": me},
+                ),
+            ]
+        schema = {"anyOf": [*plain, _branches(form.by, me)]}
+        # What is said alike in two places is one definition.
+        key = json.dumps(schema).replace(f'"{me["$ref"]}"', '""')
+        first = self.known.setdefault(key, name)
+        self.definitions.setdefault(first, schema)
+        return {"$ref": f"#/definitions/{first}"}
 
 
-def flow(value: Any) -> str:
-    """A value in one line.
-
-    >>> flow({"env": {"GPUS": "0", "A": None}, "levels": [1, "3"]})
-    '{env: {GPUS: "0", A: null}, levels: [1, "3"]}'
-    """
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{scalar(k)}: {flow(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(flow, value)) + "]"
-    return scalar(value)
-
-
-def scalar(value: Any) -> str:
-    r"""A scalar; text is quoted where YAML, or a reader, could take it for something else.
-
-    >>> [scalar(each) for each in ("b-gpu-4.*", "0", "yes", "{level}", "a b", r"x\\\\.*", 8, None)]
-    ['b-gpu-4.*', '"0"', '"yes"', "'{level}'", '"a b"', "'x\\\\\\\\.*'", '8', 'null']
-    """
-    if not isinstance(value, str):
-        return (
-            "null"
-            if value is None
-            else str(value).lower()
-            if value is True or value is False
-            else str(value)
-        )
-    if _PLAIN.fullmatch(value) and "\\" not in value and _is_text(value):
-        return value
-    if value.isascii() and value.isprintable():
-        if any(char in value for char in '\\"{'):
-            return "'" + value.replace("'", "''") + "'"
-        return f'"{value}"'
-    # Everything that needs an escape: left to PyYAML, which knows them all.
-    return str(yaml.safe_dump(value, default_style='"', width=1 << 30)).strip()
+def _not_keyed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The plain form of a keyed value: no key of its own may begin with ``by-``."""
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_not_keyed(each) for each in schema["anyOf"]]}
+    if "propertyNames" not in schema:
+        return schema
+    names = {**schema["propertyNames"]}
+    never = [key for key in names.pop("not", {}).get("enum", ()) if not key.startswith("by-")]
+    by = {"pattern": "^by-"}
+    names["not"] = {"anyOf": [by, {"enum": never}]} if never else by
+    return {**schema, "propertyNames": names}
 
 
-def _is_text(value: str) -> bool:
-    """Whether YAML reads a plain scalar as the text that it is."""
-    return bool(yaml.load(value, Loader=Loader) == value)
+def _branches(by: Sequence[str], each: Mapping[str, Any]) -> dict[str, Any]:
+    """A value that differs: by one thing only, and in more than its default."""
+    branches = {
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": {"pattern": "^.+$", "format": "regex"},
+        "additionalProperties": each,
+        "not": {"required": ["default"], "maxProperties": 1},
+    }
+    return {
+        "type": "object",
+        "properties": {f"by-{name}": branches for name in by},
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+
+
+def _beside(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that other keys can stand beside: in draft-07 nothing beside a $ref counts."""
+    return {"allOf": [schema]} if "$ref" in schema else schema

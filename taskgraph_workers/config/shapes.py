@@ -27,10 +27,10 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # What JSON Schema can say of sizes, durations and templates; tests hold them against the readers.
 _SIZE = r"^\s*[0-9]+(\.[0-9]+)?\s*[KMGTkmgt]([Ii]?[Bb])?\s*$"
 _DURATION = (
-    r"^\s*([0-9]+|(?=[0-9])([0-9]+[Dd])?([0-9]+[Hh])?([0-9]+[Mm])?([0-9]+[Ss])?"
+    r"^(?=.*[1-9])\s*([0-9]+|(?=[0-9])([0-9]+[Dd])?([0-9]+[Hh])?([0-9]+[Mm])?([0-9]+[Ss])?"
     r"|([0-9]+-)?[0-9]+(:[0-9]+){1,3})\s*$"
 )
-_TEMPLATE = r"^([^{}]|\{\{|\}\}|\{(alias|level|trust-domain)(![ars])?(:[^{}]*)?\})+$"
+TEMPLATE = r"^([^{}\n]|\{\{|\}\}|\{(alias|level|trust-domain)(![ars])?(:[^{}]*)?\})+$"
 
 
 # --- Scalars --------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def pattern(raw: Any) -> str:
     return value
 
 
-@takes(type="string", pattern=_TEMPLATE)
+@takes(type="string", pattern=TEMPLATE)
 def template(raw: Any) -> str:
     """A text that may hold ``{alias}``, ``{level}`` and ``{trust-domain}``, as in an alias."""
     value = line(raw)
