@@ -46,6 +46,7 @@ def shop(project: Project) -> Project:
     project.write(".taskcluster.yml", {"version": 1, "tasks": []})
     project.kind("train", {"a": {}, "b": {"worker-type": "b-cpu"}})
     project.kind("test", {"c": {}})
+    project.kind("tool", {"d": {"attributes": {"cached_task": {"type": "tool"}}}})
     project.config(WORKERS_CONFIG)
     return project
 
@@ -156,9 +157,11 @@ def test_a_try_on_a_task(shop: Project, served: Taskcluster):
 
 
 def test_a_try_on_a_group(shop: Project, served: Taskcluster):
-    """Every task that would be another one, or those of the kinds that are named."""
+    """Every task that would be another one but cached ones, or those of the kinds named."""
     pools = made(act(shop, served, {"profile": "away"}))
     assert pools == {"train-a": "away/gpu", "test-c": "away/gpu"}
+    pools = made(act(shop, served, {"profile": "away", "kinds": ["tool"]}))
+    assert pools == {"tool-d": "away/gpu"}
     pools = made(act(shop, served, {"profile": "away", "kinds": ["test"]}))
     assert pools == {"test-c": "away/gpu"}
 

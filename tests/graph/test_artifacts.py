@@ -83,6 +83,19 @@ def test_a_variable_of_the_hook_is_no_default(decision, monkeypatch):
     assert json.loads(Path("artifacts/workers-plan.json").read_text())["version"] == 1
 
 
+def test_what_json_can_t_say_is_no_difference(decision, monkeypatch):
+    """A tuple is a list in the artifact that the graph under the default is compared with."""
+    graph, _ = decision
+    task = {"kind": "train", "attributes": {"pair": (1, 2)}, "task": {"workerType": "b-gpu"}}
+    Path("artifacts/full-task-graph.json").write_text(json.dumps({"a": task}))
+    default = Graph({"a": task}, (), {}, {"train": "usual"}, "shop-level-1")
+    monkeypatch.setattr(artifacts, "generate_from", lambda *_: default)
+    artifacts.write_plan(None, {}, {**PARAMETERS, "workers": "said"}, graph)
+    plan = json.loads(Path("artifacts/workers-plan.json").read_text())
+    assert (plan["unchanged"], plan["moves"]) == (1, [])
+    assert (plan["from"], plan["to"]) == ("usual", "said")
+
+
 @pytest.mark.parametrize("what", ["no task", "no graph"])
 def test_only_a_decision_task_writes(decision, monkeypatch, what: str):
     """A local look, and a task that has written no graph, write no plan."""
