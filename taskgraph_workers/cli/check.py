@@ -101,7 +101,11 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
     found = list(dict.fromkeys(problems))
     errors = {_place(each) for each in found if each.severity == "error" and each.line}
     left = [each for each in found if each.severity != "warning" or _place(each) not in errors]
-    return sorted(left, key=lambda each: (not each.file, *_place(each), each.severity))
+    return sorted(left, key=lambda each: (not each.file, *_place(each), _rank(each)))
+
+
+def _rank(problem: Problem) -> int:
+    return list(SEVERITIES).index(problem.severity)
 
 
 def _place(problem: Problem) -> tuple[str, int, int]:

@@ -185,7 +185,7 @@ def _of_task(args: argparse.Namespace, output: Output) -> Story:
     from taskgraph_workers.graph.generate import Wanted
     from taskgraph_workers.graph.kind_files import KindFile
     from taskgraph_workers.graph.recorder import record
-    from taskgraph_workers.graph.run import kinds_of
+    from taskgraph_workers.graph.run import kinds_folder, kinds_of
 
     wanted = Wanted(options.root_of(args), args.parameters, options.overrides_of(args))
     seen: Record | None = graphs.made(lambda: record(wanted, args.task), "the graph", output)

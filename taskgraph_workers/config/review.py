@@ -112,7 +112,7 @@ def _of_another(config: Config, placement: Placement, context: Context) -> Itera
         if value.value is None or isinstance(value.value, Detect):
             continue
         owner, pool = _given_for(config, placement, value, context)
-        if pool not in ("", placement.pool):
+        if pool:
             kept.setdefault((owner, pool), []).append(name)
     for (owner, pool), names in kept.items():
         yield _kept_problem(config, placement, context, (owner, pool, names))

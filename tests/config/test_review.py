@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from taskgraph_workers.config import check
 from taskgraph_workers.config.review import review
 from taskgraph_workers.errors import Problem
 from tests.config.conftest import Project
@@ -239,3 +240,36 @@ def test_what_is_included_is_told_there(project: Project):
     project.write("lab.yml", "profiles:\n    lab: {workers: {'c-gpu.*': {env: {A: b}}}}\n")
     told = only(reviewed(project, "include: [lab.yml]"))
     assert (told.file, told.line) == ("lab.yml", 2)
+
+
+def test_aliases_that_a_pattern_may_keep(project: Project):
+    """A pattern that sends names to one of them at some levels, or a child's that sends on what
+    its parent keeps, catches nothing on its way: an info.
+    """
+    keyed = "'b-g.*': {to: {by-level: {'3': b-gpu-4, default: b-cpu}}}"
+    found = reviewed(project, f"profiles: {{lab: {{workers: {{{keyed}}}}}}}")
+    assert only(found).severity == "info"
+    body = """
+profiles:
+    all: {workers: {b-gpu-4: b-gpu-4}}
+    lab: {extends: all, workers: {'b-g.*': b-cpu}}
+"""
+    assert only(reviewed(project, body)).severity == "info"
+
+
+def test_a_pattern_that_sends_to_one_that_it_matches(project: Project):
+    """The name that all the others are sent to stays where it is."""
+    told = only(reviewed(project, "profiles: {lab: {workers: {'b-gpu.*': b-gpu-4}}}"))
+    assert "whatever asks for b-gpu: under" in told.message
+
+
+def test_an_alias_keyed_by_level(project: Project):
+    """An alias with a pool for each level keeps them apart."""
+    alias = (
+        "{provisioner: a, implementation: b, os: c, worker-type: {by-level: {'3': d, default: e}}}"
+    )
+    data = project.data("profiles: {lab: {}}", f"workers: {{aliases: {{b-x: {alias}}}}}")
+    config, problems = check(data, project.folder)
+    assert problems == []
+    assert config is not None
+    assert review(config, "shop") == []

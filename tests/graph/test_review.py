@@ -219,6 +219,27 @@ def test_a_tasks_own_gpus_against_the_machine(project: Project):
     assert told["message"].startswith("train-one: GPUS '0 1' names 2 GPUs")
 
 
+def test_gpus_of_the_configuration_are_told_once(project: Project):
+    """What the configuration itself says wrongly is not told again for each task."""
+    machine = {"env": {"GPUS": "0 1"}, "resources": {"gpus": 1}}
+    project.config({"workers": {"b-gpu": machine}})
+    project.kind("train", {"one": {}, "two": {}})
+    told = of(checked(project), "warning")
+    assert place(told) == line_of(project, CONFIG, "GPUS: 0 1")
+
+
+def test_a_machine_type_of_a_message_is_asked_for(project: Project):
+    """What dispatch sends its requests to is used, whatever the graph asks for."""
+    project.config(
+        {
+            "workers": {"b-cpu": {"env": {"A": "b"}}},
+            "dispatch": {"skus": {"NC6": "b-cpu"}, "images": [".*"]},
+        }
+    )
+    project.kind("train", {"one": {}})
+    assert checked(project) == []
+
+
 def test_a_field_that_another_implementation_does_not_know(project: Project):
     """A swap that a run would refuse under another profile points at the profile's entry."""
     lab = {"levels": [1], "workers": {"b-gpu": {"implementation": "generic-worker"}}}
