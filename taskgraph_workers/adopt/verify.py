@@ -15,7 +15,7 @@ from taskgraph_workers.adopt.by_hand import Outcome, outcome
 from taskgraph_workers.adopt.hand import Hand
 from taskgraph_workers.config import check
 from taskgraph_workers.config.locate import Loader
-from taskgraph_workers.config.names import fits, is_plain
+from taskgraph_workers.config.names import is_plain
 from taskgraph_workers.errors import ConfigError, PlacementError, Problem
 from taskgraph_workers.model import Choice, Config, Context
 from taskgraph_workers.resolve import resolve, unmet
@@ -74,7 +74,10 @@ def asked(hand: Hand) -> tuple[tuple[str, ...], tuple[str, ...]]:
     unknown: list[str] = []
     for key in hand.names:
         name = key if is_plain(key) else _example(key)
-        (names if fits(key, name) else unknown).append(name if fits(key, name) else key)
+        if is_plain(key) or re.match(key + "$", name):
+            names.append(name)
+        else:
+            unknown.append(key)
     return tuple(dict.fromkeys(names)), tuple(unknown)
 
 
@@ -112,7 +115,7 @@ def _branches(value: Any, key: str) -> Iterator[str]:
 
 def _compare(hand: Hand, config: Config, name: str, run: Mapping[str, str]) -> list[Difference]:
     before, after = outcome(hand, name, run), _here(hand, config, name, run)
-    pairs = [("refused", _why(before), _why(after))]
+    pairs = [("pool", _why(before), _why(after))]
     if before.refused and after.refused:
         return []
     if not (before.refused or after.refused):

@@ -225,7 +225,7 @@ def has_numbers_as_keys(value: Any) -> bool:
     return isinstance(value, list) and any(map(has_numbers_as_keys, value))
 
 
-@pytest.mark.parametrize(("raw", "told"), structural_cases())
+@pytest.mark.parametrize(("raw", "told"), list(structural_cases()))
 def test_the_schema_refuses_what_the_loader_refuses(raw: Any, told: list[str]):
     """Every structural fault that the tests of the loader know."""
     assert faults(raw) != [], told
