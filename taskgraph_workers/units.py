@@ -98,7 +98,7 @@ def _seconds(text: str) -> int | None:
     parts = [int(part) for part in clock[2].split(":")]
     if clock[1] is not None:
         # Slurm's D-H:M, D-H:M:S: here the first number after the days is hours.
-        hours = [*parts, 0, 0][:3]
+        hours = [*parts, 0][:3]
         return None if len(parts) > 3 else int(clock[1]) * 86400 + _weigh(hours)
     return _weigh(parts)
 

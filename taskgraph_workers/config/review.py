@@ -333,12 +333,15 @@ def _hidden(
     key: str, path: Path, names: Sequence[str], targets: Mapping[str, str]
 ) -> Iterator[Problem]:
     meant = [name for name in names if name in targets and targets[name] != key]
-    for name in meant:
+    if meant:
+        senders = dict.fromkeys(targets[name] for name in meant)
+        keep = ", ".join(f"{name}: {name}" for name in meant[:2])
         yield Problem(
-            f"{key!r} catches the alias {name!r} too, so {targets[name]!r}, which is sent to "
-            "it, does not stay there",
+            f"{key!r} catches {listed(meant)} too, so what {listed(senders)} "
+            f"{'send' if len(senders) > 1 else 'sends'} there does not stay there",
             path,
-            f"write {name}: {name} to keep it, or a pattern that does not match it",
+            f"write {keep} to keep {'it' if len(meant) == 1 else 'them'}, or a pattern that "
+            "does not match so much",
             "warning",
         )
     rest = [name for name in names if name not in meant]

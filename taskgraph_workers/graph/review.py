@@ -7,6 +7,7 @@ what a run takes although it is hardly meant, and an info what is meant, perhaps
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +38,10 @@ from taskgraph_workers.resolve import (
     unmet,
 )
 
+# What comes before the profile, at the end of a message.
+_UNDER = " under profile "
+_AT_END = re.compile(rf"(.*){_UNDER}('[^']*')", re.DOTALL)
+
 #: What is told of several tasks, and the labels of these.
 Told = dict[Problem, list[str]]
 
@@ -61,7 +66,7 @@ class _Review:
             for choice in choices(self.seen, asked.kind):
                 self._try(asked, self.placer(asked.kind, choice))
         found = [*self.seen.refused, *self._failed(), *self._levels()]
-        found += [_named(problem, labels) for problem, labels in self.told.items()]
+        found += [_named(problem, labels) for problem, labels in _together(self.told).items()]
         found += self._partial()
         found += [*self.overridden.problems(), *unused(self.seen), *self._bypassing()]
         return list(dict.fromkeys(located(each, self.config) for each in found))
@@ -216,10 +221,26 @@ def _refusals(plan: Plan, asked: Asked) -> list[Problem]:
 
 
 def _under(problem: Problem, choice: Choice) -> Problem:
-    """The problem, saying which profile it comes with."""
-    if choice.profile is None or repr(choice.profile) in problem.message:
+    """The problem, saying at its end which profile it comes with, if it does not say so yet."""
+    profile = choice.profile
+    if profile is None or repr(profile) in problem.message:
         return problem
-    return replace(problem, message=f"{problem.message} (under profile {choice.profile!r})")
+    return replace(problem, message=f"{problem.message}{_UNDER}{profile!r}")
+
+
+def _together(told: Told) -> Told:
+    """Problems that differ in nothing but the profile at their end, as one."""
+    alike: dict[tuple[Problem, tuple[str, ...]], list[str]] = {}
+    for problem, labels in told.items():
+        found = _AT_END.fullmatch(problem.message)
+        key = problem if found is None else replace(problem, message=found[1])
+        profiles = alike.setdefault((key, tuple(sorted(labels))), [])
+        profiles += [] if found is None else [found[2]]
+    merged: Told = {}
+    for (problem, names), profiles in alike.items():
+        end = _UNDER + " and ".join(profiles) if profiles else ""
+        merged[replace(problem, message=problem.message + end)] = list(names)
+    return merged
 
 
 def _named(problem: Problem, labels: Sequence[str]) -> Problem:

@@ -13,7 +13,7 @@ from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean
 from taskgraph_workers.graph.checks import INDEX_ALIAS
 from taskgraph_workers.graph.recorder import Record
 from taskgraph_workers.model import Choice, Config, Context, Layer
-from taskgraph_workers.resolve import chain_of, changes_for, layers_of, lineage
+from taskgraph_workers.resolve import chain_of, changes_for, is_known, layers_of, lineage
 
 # Who chose a profile that is tried by itself.
 _EACH = "each profile"
@@ -41,9 +41,10 @@ def unused(seen: Record) -> Iterator[Problem]:
     asked |= {("", name) for name in _asked_elsewhere(seen.config)}
     used = {path for kind, name in asked for path in _used(seen, kind, name)}
     known = known_of(seen.config, None).names
+    astray = [name for name in names if not is_known(seen.config, name)]
     for path, key in _entries(seen.config):
         if path not in used and key != "default" and any(fits(key, name) for name in known):
-            yield _for_nothing(path, key, names)
+            yield _for_nothing(path, key, astray)
 
 
 def _entries(config: Config) -> Iterator[tuple[Path, str]]:

@@ -147,6 +147,21 @@ def test_required_env_is_missing_under_another_profile(project: Project):
     assert told["message"].endswith("under profile 'lab'")
 
 
+def test_what_is_wrong_under_several_profiles_is_told_once(project: Project):
+    """The same fault of the same tasks names all the profiles that it comes with."""
+    project.config(
+        {
+            "profiles": {"lab": {}, "cloud": {"extends": "lab"}},
+            "select": {"default": "lab"},
+            "require": [{"workers": "b-gpu", "env": "GPUS"}],
+        }
+    )
+    project.kind("train", {"one": {}, "two": {}})
+    told = of(checked(project, code=1), "error")
+    assert told["message"].startswith("train-one and train-two: GPUS is required")
+    assert told["message"].endswith(" under profile 'lab' and 'cloud'")
+
+
 def test_required_env_that_every_task_has_of_its_own(project: Project):
     """What the configuration alone leaves in doubt, the tasks settle."""
     project.config(
@@ -240,10 +255,11 @@ def test_a_machine_type_of_a_message_is_asked_for(project: Project):
     assert checked(project) == []
 
 
-def test_a_field_that_another_implementation_does_not_know(project: Project):
-    """A swap that a run would refuse under another profile points at the profile's entry."""
+@pytest.mark.parametrize("chosen", [None, "lab"])
+def test_a_field_that_another_implementation_does_not_know(project: Project, chosen: str | None):
+    """A swap that a run would refuse, now or under another profile, points at the entry."""
     lab = {"levels": [1], "workers": {"b-gpu": {"implementation": "generic-worker"}}}
-    project.config({"profiles": {"lab": lab}})
+    project.config({"profiles": {"lab": lab}, "select": {"default": chosen}})
     project.kind("train", {"one": {}})
     told = of(checked(project, code=1), "error")
     assert place(told) == line_of(project, CONFIG, "implementation: generic-worker")
@@ -276,6 +292,22 @@ def test_entries_that_no_task_uses(project: Project):
     )
 
 
+def test_an_entry_that_no_name_matches_is_told_once(project: Project):
+    """What the loader tells already is not told again."""
+    project.config({"workers": {"b-otter": {"env": {"A": "b"}}}})
+    project.kind("train", {"one": {}})
+    told = of(checked(project), "warning")
+    assert told["hint"] == "did you mean 'b-other'?"
+
+
+def test_a_profile_is_tried_at_its_own_levels(project: Project):
+    """A profile for level 1 alone needs no branch for the level 3 that is looked at."""
+    lab = {"b-gpu": {"worker-type": {"by-level": {"1": "lab"}}}}
+    project.config({"profiles": {"lab": {"levels": [1], "workers": lab}}})
+    project.kind("train", {"one": {}})
+    assert checked(project, "--level", "3") == []
+
+
 @pytest.mark.parametrize(
     ("pool", "severity"), [("b-gpu", "warning"), ("b-elsewhere", "info")], ids=str
 )
@@ -294,8 +326,8 @@ def test_tasks_that_bypass_placement(project: Project, pool: str, severity: str)
 
 
 def test_a_kind_that_can_not_be_loaded(project: Project):
-    """It points at its kind.yml, and the faults of the other kinds are told all the same."""
-    project.config({"profiles": {"cloud": {}}})
+    """It points at its kind.yml; the faults of the others are told, but not what nobody asks for."""
+    project.config({"profiles": {"cloud": {"workers": {"b-train": "b-gpu"}}}})
     project.kind("align", {"one": {"run": {"using": "no-such-thing"}}})
     project.kind("train", {"one": {"worker-type": "b-trian"}}, **{"kind-dependencies": ["align"]})
     first, second = checked(project, code=1)
