@@ -326,7 +326,7 @@ def test_tasks_that_bypass_placement(project: Project, pool: str, severity: str)
 
 
 def test_a_kind_that_can_not_be_loaded(project: Project):
-    """It points at its kind.yml; the faults of the others are told, but not what nobody asks for."""
+    """It points at its kind.yml; faults of the others are told, but not what nobody asks for."""
     project.config({"profiles": {"cloud": {"workers": {"b-train": "b-gpu"}}}})
     project.kind("align", {"one": {"run": {"using": "no-such-thing"}}})
     project.kind("train", {"one": {"worker-type": "b-trian"}}, **{"kind-dependencies": ["align"]})
