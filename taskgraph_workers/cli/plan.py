@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ def add_parser(subparsers: Any) -> None:
     add("--target", action="store_true", help="only the tasks that the parameters target")
     options.add_project(parser)
     options.add_output(parser)
+    parser.add_argument("--html", metavar="FILE", help="write it as a page for a reviewer, too")
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
@@ -50,11 +52,15 @@ def run(args: argparse.Namespace, output: Output) -> int:
     from taskgraph_workers.graph.plan_json import as_json
 
     sides = _sides(args)
+    if args.html:
+        _check_folder(args.html)
     known = [kind for side in sides for kind in check(side.wanted)]
     kinds = _kinds(args.kind, known)
     before, after = _graphs(sides, output)
     found = compare(_only(before, kinds), _only(after, kinds), after.scheduler_id)
     names = _profiles(before, kinds), _profiles(after, kinds)
+    if args.html:
+        _write_page(args.html, as_json(found, *names), output)
     if args.json:
         output.json(as_json(found, *names))
     else:
@@ -149,3 +155,21 @@ def _only(graph: Graph, kinds: frozenset[str] | None) -> Mapping[str, TaskJson]:
 
 def _profiles(graph: Graph, kinds: frozenset[str] | None) -> Mapping[str, str | None]:
     return {k: p for k, p in graph.profiles.items() if kinds is None or k in kinds}
+
+
+def _check_folder(file: str) -> None:
+    """Before graphs are made, which may take minutes."""
+    folder = os.path.dirname(file) or "."
+    if not os.path.isdir(folder):
+        raise WorkersError(Problem(f"--html {file}: there is no folder {folder}"))
+
+
+def _write_page(file: str, plan: Mapping[str, Any], output: Output) -> None:
+    from taskgraph_workers.graph.plan_html import render
+
+    try:
+        with open(file, "w", encoding="utf-8") as page:
+            page.write(render(plan))
+    except OSError as error:
+        raise WorkersError(Problem(f"--html {file} can't be written: {error.strerror}")) from None
+    output.talk(f"wrote {file}")
