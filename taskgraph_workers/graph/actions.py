@@ -180,7 +180,8 @@ def _create(order: Order, graph_config: Any, group_id: str, task_id: str | None)
         labels |= after_them & task_ids.keys()
     # What lies between two of them is made of other things now; Taskgraph creates it, too.
     labels |= after_them & made.graph.transitive_closure(labels).nodes
-    _write_plan(before, after, labels)
+    with artifacts.only_warned():
+        _write_plan(before, after, labels)
     parameters = Parameters(strict=False, **{**order.parameters, PARAMETER: order.choice})
     write_artifact("parameters.yml", dict(parameters))
     create_tasks(graph_config, labels, made, task_ids, parameters, decision)

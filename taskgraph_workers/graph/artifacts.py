@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from taskgraph_workers.graph.compare import Comparison, compare
@@ -30,15 +30,10 @@ _FULL_GRAPH = "full-task-graph.json"
 def write_plan(
     taskgraph: Any, label_to_taskid: Any, parameters: Mapping[str, Any], graph_config: Any
 ) -> tuple[Any, Any]:
-    """A morph that changes nothing: in a decision task, write what the choice changes.
-
-    Only where it may change anything. It never ends a run: what goes wrong is a warning.
-    """
-    try:
+    """A morph that changes no task: in a decision task, write what the choice may change."""
+    with only_warned():
         if _is_decision() and _is_wanted(graph_config, parameters):
             _write(graph_config, parameters)
-    except Exception as error:  # a graph of the project's own code, and a disk
-        logger.warning("workers-config: the plan can't be written: %s", error)
     return taskgraph, label_to_taskid
 
 
@@ -46,20 +41,20 @@ def write(found: Comparison, before: Profiles, after: Profiles) -> None:
     """Write a plan among the artifacts of this task. ``before`` and ``after`` are by kind."""
     from taskgraph.decision import ARTIFACTS_DIR, write_artifact
 
+    from taskgraph_workers.graph.plan_html import render
+
     plan = {"version": VERSION, **as_json(found, before, after)}
     write_artifact(f"{NAME}.json", plan)
-    page = _page(plan)
-    if page is not None:
-        (ARTIFACTS_DIR / f"{NAME}.html").write_text(page, encoding="utf-8")
+    (ARTIFACTS_DIR / f"{NAME}.html").write_text(render(plan), encoding="utf-8")
 
 
-def _page(plan: Mapping[str, Any]) -> str | None:
+@contextmanager
+def only_warned() -> Iterator[None]:
+    """What goes wrong with a plan is a warning: it must not keep any task from being created."""
     try:
-        module = import_module("taskgraph_workers.graph.plan_html")
-    except ModuleNotFoundError:
-        return None
-    page: str = module.render(plan)
-    return page
+        yield
+    except Exception as error:  # a graph of the project's own code, and a disk
+        logger.warning("workers-config: the plan can't be written: %s", error)
 
 
 def _is_decision() -> bool:

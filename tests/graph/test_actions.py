@@ -76,6 +76,10 @@ def test_what_an_action_writes_down(started: Training):
     assert [move["label"] for move in plan["moves"]] == list(made) == ["train-teacher-2"]
     assert (plan["from"], plan["to"], plan["unchanged"]) == ("gcp-spot", "gcp-standard", 0)
     assert plan["new_pools"] == [pool(made["train-teacher-2"])]
+    assert (
+        pool(made["train-teacher-2"])
+        in (started.worker.artifacts / "workers-plan.html").read_text()
+    )
     assert started.artifact("to-run.json") == ["train-teacher-2"]
     assert (
         started.artifact("label-to-taskid.json")["train-teacher-2"]

@@ -130,6 +130,9 @@ def test_a_training_elsewhere(worker: Worker):
     assert "WORKSPACE" not in teacher["env"]
     assert teacher["maxRunTime"] == 1728000
     assert artifact(worker, "parameters.yml")["workers"] == "onprem"
+    page = (worker.artifacts / "workers-plan.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "training-onprem/snakepit-xlarge" in page
     assert created_where_planned(worker)
 
 
