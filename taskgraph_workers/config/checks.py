@@ -55,12 +55,15 @@ def _bad_aliases(config: Config) -> Iterator[Problem]:
 
 def _extends_loops(config: Config) -> Iterator[Problem]:
     told: set[str] = set()
+    # A profile that is left out as a whole is named here all the same.
+    extends = {name: each.extends for name, each in config.profiles.items()}
     for name, profile in config.profiles.items():
         way = [name]
-        while config.profiles[way[-1]].extends is not None:
-            way.append(str(config.profiles[way[-1]].extends))
-            if way[-1] in way[:-1]:
+        while way[-1] not in way[:-1]:
+            onto = extends.get(way[-1])
+            if onto is None:
                 break
+            way.append(onto)
         if len(way) > 1 and way[-1] == name and name not in told:
             told.update(way)
             loop = " -> ".join(way)
