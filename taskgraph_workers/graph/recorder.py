@@ -179,6 +179,7 @@ class Recorder(Placer):
         self.seen = seen
         self.before: dict[str, Mapping[str, Any]] = {}
         self.stand_ins: dict[str, Plan] = {}
+        self.placed: set[tuple[str, str]] = set()
 
     @classmethod
     def made(cls, seen: Record, config: Any) -> Recorder:
@@ -202,12 +203,10 @@ class Recorder(Placer):
     def before_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """Note the task, and see that ``run`` can look its implementation up."""
         for task in tasks:
-            worker = task.get("worker") or {}
-            self.before[label_of(task, self.run.context.kind)] = deepcopy(worker)
+            self.before[label_of(task, self.run.context.kind)] = deepcopy(task.get("worker") or {})
             plan = self._way(task)
             if plan is not None and plan.converts:
                 task["worker-type"] = plan.name
-                task["worker"] = _fitting(plan, worker)
             yield task
 
     def after_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
@@ -235,11 +234,12 @@ class Recorder(Placer):
         name, kind = task.get("worker-type"), self.run.context.kind
         if not isinstance(name, str):
             return
-        label, asked = label_of(task, kind), asked_name(name)
-        if asked is not None and label in self.seen.asked:
-            return  # placed already, so its env is no longer its own alone
+        label, asked = label_of(task, kind), asked_name(name) or name
+        if (label, asked) in self.placed:
+            return  # it comes by twice, and its env is no longer its own alone
+        self.placed.add((label, asked))
         worker = deepcopy(task.get("worker") or {})
-        self.seen.asked[label] = Asked(label, kind, asked or name, worker, self.before.get(label))
+        self.seen.asked[label] = Asked(label, kind, asked, worker, self.before.get(label))
 
     def _way(self, task: Task) -> Plan | None:
         """The plan of a task; a stand-in where there is none that Taskgraph could go by."""

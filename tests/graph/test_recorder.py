@@ -87,6 +87,23 @@ def test_own_env_is_without_what_a_worker_gives(project: Project):
         assert seen[label]["before"] == ["docker-image", "env", "max-run-time"]
 
 
+@pytest.mark.parametrize("move", [{}, {"worker-type": "big"}])
+def test_own_env_of_a_task_that_comes_by_twice(project: Project, move: dict[str, str]):
+    """What was put on a task between `run` and `task` is not taken for its own at `task`."""
+    project.config({"profiles": {"lab": {"workers": {"b-gpu": {"env": {"GPUS": "0"}, **move}}}}})
+    names = [
+        "taskgraph.transforms.run",
+        "taskgraph_workers.transforms",
+        "taskgraph.transforms.task",
+    ]
+    loader = "taskgraph.loader.transform:loader"
+    run = {"using": "run-task", "command": "true", "checkout": False, "cwd": "/tmp"}
+    project.kind("train", {"one": {"run": run}}, loader=loader, transforms=names)
+    seen = of_project(project, choice="lab")
+    assert seen["failed"] == {}
+    assert "GPUS" not in seen["asked"]["train-one"]["env"]
+
+
 def test_a_task_that_leads_nowhere_stops_no_other(project: Project):
     """It is given a stand-in, so its kind, and those that need it, are seen to the end."""
     project.config({"profiles": {"lab": {}}})
