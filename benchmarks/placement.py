@@ -4,7 +4,7 @@ Run by hand, from the root of the tree, with the package installed::
 
     python benchmarks/placement.py --tasks 20000 --kinds 50 --runs 5
 
-Prints the table of docs/reference/speed.md. ``per task`` is the time that the three transforms
+Prints a table in Markdown. ``per task`` is the time that the three transforms
 add to the same tasks going through three transforms that do nothing, the work on each kind
 (configuration, choice, aliases) included. ``whole run`` is the CPU time, children included, of
 ``taskgraph full`` with the plugin over that without it, run in turn.
@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable
 
 import project
 

@@ -7,8 +7,9 @@ name, a :class:`Choice` and a :class:`Context`. Nothing here knows YAML, Taskgra
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional, Union
+from typing import Any
 
 from taskgraph_workers.errors import Path
 
@@ -35,11 +36,11 @@ class Context:
     tasks_for: str = ""
     kind: str = ""
     trust_domain: str = ""
-    profile: Optional[str] = None
+    profile: str | None = None
 
-    def get(self, by: str) -> Optional[str]:
+    def get(self, by: str) -> str | None:
         """The value that ``by-<by>`` looks at; None where it is unknown."""
-        value: Optional[str] = getattr(self, by.replace("-", "_"))
+        value: str | None = getattr(self, by.replace("-", "_"))
         return value or None
 
 
@@ -61,7 +62,7 @@ class Change:
     """
 
     path: Path
-    to: Union[None, str, Keyed] = None
+    to: str | Keyed | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     env: Any = field(default_factory=dict)
     resources: Any = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Layer:
     """
 
     source: str
-    entries: Mapping[str, Union[None, Change, Keyed]]
+    entries: Mapping[str, Change | Keyed | None]
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class Profile:
     name: str
     path: Path
     layer: Layer
-    extends: Optional[str] = None
-    levels: Optional[frozenset[str]] = None
+    extends: str | None = None
+    levels: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,15 +110,15 @@ class Selection:
     source: str
     path: Path = ()
     profiles: Mapping[str, str] = field(default_factory=dict)
-    overrides: Optional[Layer] = None
+    overrides: Layer | None = None
 
 
 @dataclass(frozen=True)
 class Select:
     """Where the choice comes from when nobody says: a default, and the parameter to look at."""
 
-    default: Union[None, Selection, Keyed] = None
-    parameter: Optional[str] = None
+    default: Selection | Keyed | None = None
+    parameter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Action:
     """
 
     permission: str = "generic"
-    levels: Optional[frozenset[str]] = None
+    levels: frozenset[str] | None = None
     order: int = 250
 
 
@@ -138,7 +139,7 @@ class Decision:
     """What decision tasks do besides: ``plan`` among their artifacts, and the action, if any."""
 
     plan: bool = True
-    action: Optional[Action] = Action()
+    action: Action | None = Action()
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Config:
     protected_kinds: tuple[str, ...] = ()
     decision: Decision = Decision()
     clusters: Mapping[str, Any] = field(default_factory=dict)
-    dispatch: Optional[Any] = None
+    dispatch: Any | None = None
     trace: Any = field(default=None, compare=False, repr=False)
 
 
@@ -170,7 +171,7 @@ class Choice:
     ``source`` says who picked the profile; it is empty where nobody did.
     """
 
-    profile: Optional[str] = None
+    profile: str | None = None
     source: str = ""
     overrides: tuple[Layer, ...] = ()
 
@@ -185,7 +186,7 @@ class Value:
     value: Any
     source: str
     path: Path
-    overrode: Optional[Value] = None
+    overrode: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,9 @@ class Placement:
 
     @property
     def silent(self) -> bool:
-        """Whether the configuration says nothing at all about this name (rule 7)."""
+        """Whether a task that asks for this name stays as it is (rule 7).
+
+        What is said of ``resources`` alone changes no task.
+        """
         said = self.env or self.env_override or self.worker or self.require
         return not (self.moved or said)

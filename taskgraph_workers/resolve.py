@@ -1,10 +1,11 @@
 """The rules of placement: from (configuration, worker name, choice, context) to one placement.
 
-Pure: no file, no environment, no Taskgraph. The numbers are those of docs/concepts/placement.md:
+Pure: no file, no environment, no Taskgraph. Start at :func:`resolve`. The rules are numbered as the
+sections of docs/concepts/placement.md:
 
 1. the chain                     :func:`chain_of`
 2. what applies, weakest first   :func:`resolve`, :func:`task_env`
-3. the choice                    :func:`choose`
+3. the choice                    :func:`choose`, :func:`layers_of`
 4. the guards                    :func:`changes_for`, :func:`level_problem`, :func:`unmet`
 7. what nothing is said about    :attr:`~taskgraph_workers.model.Placement.silent`
 """
@@ -32,128 +33,6 @@ from taskgraph_workers.model import (
     Selection,
     Value,
 )
-
-# --- Rule 3: the choice ---------------------------------------------------------------------
-
-
-def choose(selections: Iterable[Selection], kind: str) -> Choice:
-    """What the sources, strongest first, pick for a kind.
-
-    The first source that speaks of a profile for the kind wins, its entry for the kind before its
-    ``default``. Overrides of that source, and of stronger ones that named no profile, apply.
-    """
-    overrides: list[Layer] = []
-    for said in selections:
-        if said.overrides is not None:
-            overrides.append(said.overrides)
-        profile = said.profiles.get(kind, said.profiles.get("default"))
-        if profile is not None:
-            return Choice(profile, said.source, tuple(overrides))
-    return Choice(None, "", tuple(overrides))
-
-
-def lineage(config: Config, profile: str | None) -> tuple[Profile, ...]:
-    """A profile, what it ``extends``, and so on up; empty for None.
-
-    Raises :class:`PlacementError` where there is no such profile, or they extend in a loop.
-    """
-    found: list[Profile] = []
-    while profile is not None:
-        if profile not in config.profiles:
-            raise refused(
-                f"there is no profile {profile!r}",
-                found[-1].path if found else (),
-                did_you_mean(profile, config.profiles),
-            )
-        if any(profile == seen.name for seen in found):
-            loop = " -> ".join([*(seen.name for seen in found), profile])
-            raise refused(f"profiles extend each other in a loop: {loop}", found[0].path)
-        found.append(config.profiles[profile])
-        profile = found[-1].extends
-    return tuple(found)
-
-
-def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool:
-    """Whether the name is an alias, or an entry anywhere speaks of it.
-
-    A pattern of ``workers`` makes no name known: it says what machines are, not what leads to
-    them. Something with a ``/`` has to be a key itself: a pattern such as ``.*gpu.*`` would match
-    the very pool that its entry sends names to.
-    """
-    tables = [config.aliases]
-    tables += [layer.entries for layer in overrides]
-    tables += [profile.layer.entries for profile in config.profiles.values()]
-    exactly = name in BUILT_IN or any(name in t for t in (config.workers.entries, *tables))
-    return exactly or ("/" not in name and any(match.find(table, name) for table in tables))
-
-
-def layers_of(config: Config, choice: Choice) -> tuple[Layer, ...]:
-    """The layers that may move a name, nearest first: the run's overrides, then the profiles."""
-    return choice.overrides + tuple(each.layer for each in lineage(config, choice.profile))
-
-
-# --- Rule 4: the guards ---------------------------------------------------------------------
-
-
-def changes_for(
-    config: Config, name: str, layers: Sequence[Layer], context: Context
-) -> Iterator[tuple[Layer, Change]]:
-    """What each layer says of one name, nearest first, and nothing that a guard forbids.
-
-    What is protected is never moved; neither is what Taskgraph builds in. An alias whose
-    implementation has no env is moved only by an entry that names it exactly. An entry of None
-    drops what the layers above it say.
-    """
-    if name in BUILT_IN or match.any_matches(config.protected_workers, name):
-        return
-    if match.any_matches(config.protected_kinds, context.kind):
-        return
-    alias = one(config.aliases, name, ("workers", "aliases"))
-    exactly = alias is not None and not has_env(config.aliases[alias].fields["implementation"])
-    for layer in layers:
-        key = one(layer.entries, name, (layer.source,))
-        if key is None or (exactly and key != name):
-            continue
-        change, _ = pick(layer.entries[key], context, (layer.source, key))
-        if change is None:
-            return
-        yield layer, change
-
-
-def level_problem(config: Config, choice: Choice, level: str) -> Problem | None:
-    """A problem where the profile chosen is not meant for this level, else None.
-
-    A profile without ``levels`` has those of the nearest profile it extends that has some.
-    """
-    for profile in lineage(config, choice.profile):
-        if profile.levels is not None:
-            if level in profile.levels:
-                return None
-            return Problem(
-                f"profile {choice.profile!r} is for level {listed(profile.levels)}, "
-                f"and this is level {level} (chosen by {choice.source})",
-                (*profile.path, "levels"),
-                "choose another profile, or add the level here",
-            )
-    return None
-
-
-def unmet(placement: Placement, names: Iterable[str]) -> list[Problem]:
-    """A problem for each requirement that a task with env of these names does not meet."""
-    present = set(names)
-    return [
-        Problem(
-            f"{name} is required on {placement.asked!r} and is not set"
-            + (f" (chain: {' -> '.join(placement.chain)})" if len(placement.chain) > 1 else "")
-            + (f" under profile {placement.choice.profile!r}" if placement.choice.profile else ""),
-            required.path,
-            f"give {name} in workers-config.workers, in the profile, or in the task's env",
-        )
-        for required in placement.require
-        for name in required.env
-        if name not in present
-    ]
-
 
 # --- Rule 1: the chain ----------------------------------------------------------------------
 
@@ -238,12 +117,12 @@ def _apply(
         machine = None if key is None else pick(table[key], context, (*path, key))[0]
         if machine is not None:
             weak.lay(config.workers.source, machine)
-    said = [_deciding(config, name, layers, context) for name in reversed(chain)]
-    for index in reversed(range(len(layers))):
-        onto = strong if index < len(choice.overrides) else weak
-        for changes in said:
-            for layer, change in changes:
-                if layer is layers[index]:
+    said = [each for n in reversed(chain) for each in _deciding(config, n, layers, context)]
+    profiles = layers[len(choice.overrides) :]
+    for onto, group in ((weak, profiles), (strong, choice.overrides)):
+        for layer in reversed(group):
+            for of, change in said:
+                if of is layer:
                     onto.lay(layer.source, change)
     return weak, strong
 
@@ -301,6 +180,20 @@ def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
     return laid.fields
 
 
+def _filled_in(fields: Mapping[str, Value], alias: str, context: Context) -> dict[str, Value]:
+    """Alias fields with ``{alias}``, ``{level}`` and ``{trust-domain}`` replaced in the pool."""
+    names = {"alias": alias, "level": context.level, "trust-domain": context.trust_domain}
+    filled = dict(fields)
+    for name, said in fields.items():
+        if name in ("provisioner", "worker-type"):
+            try:
+                filled[name] = replace(said, value=str(said.value).format(**names))
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                hint = "it may hold {alias}, {level} and {trust-domain}, and no other brace"
+                raise refused(f"{said.value!r} can't be filled in", said.path, hint) from None
+    return filled
+
+
 def _moved(config: Config, asked: str, fields: Mapping[str, Value], context: Context) -> bool:
     """Whether the fields are others than without ``workers-config``.
 
@@ -336,18 +229,136 @@ def task_env(
     return {n: v.value for n, v in said.items() if v.value is not None}, said
 
 
-def _filled_in(fields: Mapping[str, Value], alias: str, context: Context) -> dict[str, Value]:
-    """Alias fields with ``{alias}``, ``{level}`` and ``{trust-domain}`` replaced in the pool."""
-    names = {"alias": alias, "level": context.level, "trust-domain": context.trust_domain}
-    filled = dict(fields)
-    for name, said in fields.items():
-        if name in ("provisioner", "worker-type"):
-            try:
-                filled[name] = replace(said, value=str(said.value).format(**names))
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-                hint = "it may hold {alias}, {level} and {trust-domain}, and no other brace"
-                raise refused(f"{said.value!r} can't be filled in", said.path, hint) from None
-    return filled
+# --- Rule 3: the choice ---------------------------------------------------------------------
+
+
+def choose(selections: Iterable[Selection], kind: str) -> Choice:
+    """What the sources, strongest first, pick for a kind.
+
+    The first source that speaks of a profile for the kind wins, its entry for the kind before its
+    ``default``. Overrides of that source, and of stronger ones that named no profile, apply.
+    """
+    overrides: list[Layer] = []
+    for said in selections:
+        if said.overrides is not None:
+            overrides.append(said.overrides)
+        profile = said.profiles.get(kind, said.profiles.get("default"))
+        if profile is not None:
+            return Choice(profile, said.source, tuple(overrides))
+    return Choice(None, "", tuple(overrides))
+
+
+def layers_of(config: Config, choice: Choice) -> tuple[Layer, ...]:
+    """The layers that may move a name, nearest first: the run's overrides, then the profiles.
+
+    Raises :class:`PlacementError` as :func:`lineage` does.
+    """
+    return choice.overrides + tuple(each.layer for each in lineage(config, choice.profile))
+
+
+def lineage(config: Config, profile: str | None) -> tuple[Profile, ...]:
+    """A profile, what it ``extends``, and so on up; empty for None.
+
+    Raises :class:`PlacementError` where there is no such profile, or they extend in a loop.
+    """
+    found: list[Profile] = []
+    while profile is not None:
+        if profile not in config.profiles:
+            raise refused(
+                f"there is no profile {profile!r}",
+                found[-1].path if found else (),
+                did_you_mean(profile, config.profiles),
+            )
+        if any(profile == seen.name for seen in found):
+            loop = " -> ".join([*(seen.name for seen in found), profile])
+            raise refused(f"profiles extend each other in a loop: {loop}", found[0].path)
+        found.append(config.profiles[profile])
+        profile = found[-1].extends
+    return tuple(found)
+
+
+# --- Rule 4: the guards ---------------------------------------------------------------------
+
+
+def changes_for(
+    config: Config, name: str, layers: Sequence[Layer], context: Context
+) -> Iterator[tuple[Layer, Change]]:
+    """What each layer says of one name, nearest first, and nothing that a guard forbids.
+
+    What is protected is never moved; neither is what Taskgraph builds in. An alias whose
+    implementation has no env is moved only by an entry that names it exactly. An entry of None
+    drops what the layers above it say.
+
+    Raises :class:`PlacementError` where patterns of a layer clash, or a keyed entry has no branch
+    here.
+    """
+    if name in BUILT_IN or match.any_matches(config.protected_workers, name):
+        return
+    if match.any_matches(config.protected_kinds, context.kind):
+        return
+    alias = one(config.aliases, name, ("workers", "aliases"))
+    by_name_only = alias is not None and not has_env(config.aliases[alias].fields["implementation"])
+    for layer in layers:
+        key = one(layer.entries, name, (layer.source,))
+        if key is None or (by_name_only and key != name):
+            continue
+        change, _ = pick(layer.entries[key], context, (layer.source, key))
+        if change is None:
+            return
+        yield layer, change
+
+
+def level_problem(config: Config, choice: Choice, level: str) -> Problem | None:
+    """A problem where the profile chosen is not meant for this level, else None.
+
+    A profile without ``levels`` has those of the nearest profile it extends that has some. Raises
+    :class:`PlacementError` as :func:`lineage` does.
+    """
+    for profile in lineage(config, choice.profile):
+        if profile.levels is not None:
+            if level in profile.levels:
+                return None
+            return Problem(
+                f"profile {choice.profile!r} is for level {listed(profile.levels)}, "
+                f"and this is level {level} (chosen by {choice.source})",
+                (*profile.path, "levels"),
+                "choose another profile, or add the level here",
+            )
+    return None
+
+
+def unmet(placement: Placement, names: Iterable[str]) -> list[Problem]:
+    """A problem for each requirement that a task with env of these names does not meet."""
+    present = set(names)
+    return [
+        Problem(
+            f"{name} is required on {placement.asked!r} and is not set"
+            + _way(placement.chain)
+            + (f" under profile {placement.choice.profile!r}" if placement.choice.profile else ""),
+            required.path,
+            f"give {name} in workers-config.workers, in the profile, or in the task's env",
+        )
+        for required in placement.require
+        for name in required.env
+        if name not in present
+    ]
+
+
+# --- Which names there are ------------------------------------------------------------------
+
+
+def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool:
+    """Whether the name is an alias, or an entry anywhere speaks of it.
+
+    A pattern of ``workers`` makes no name known: it says what machines are, not what leads to
+    them. Something with a ``/`` has to be a key itself: a pattern such as ``.*gpu.*`` would match
+    the very pool that its entry sends names to.
+    """
+    layers = [*overrides, *(profile.layer for profile in config.profiles.values())]
+    tables: list[Mapping[str, object]] = [config.aliases, *(layer.entries for layer in layers)]
+    if name in BUILT_IN or any(name in table for table in (config.workers.entries, *tables)):
+        return True
+    return "/" not in name and any(match.find(table, name) for table in tables)
 
 
 # --- What is said when it can't be ----------------------------------------------------------
@@ -356,8 +367,7 @@ def _filled_in(fields: Mapping[str, Value], alias: str, context: Context) -> dic
 def _dead_end(
     config: Config, chain: Sequence[str], choice: Choice, context: Context, fields: dict[str, Value]
 ) -> PlacementError:
-    name = chain[-1]
-    way = f" (chain: {' -> '.join(chain)})" if len(chain) > 1 else ""
+    name, way = chain[-1], _way(chain)
     if fields:
         missing = ", ".join(field for field in ALIAS_FIELDS if field not in fields)
         return refused(
@@ -365,7 +375,8 @@ def _dead_end(
             next(iter(fields.values())).path,
             "or send it on: to: <a worker name>",
         )
-    _, where = _sent_on(config, chain[-2:][0], layers_of(config, choice), context)
+    sender = chain[-2] if len(chain) > 1 else name
+    _, where = _sent_on(config, sender, layers_of(config, choice), context)
     under = f" under profile {choice.profile!r}" if choice.profile else " and no profile is chosen"
     here = lineage(config, choice.profile)
     others = [p for p in config.profiles.values() if p not in here and name in p.layer.entries]
@@ -375,3 +386,8 @@ def _dead_end(
         hint = did_you_mean(name, (known for known in names if known not in chain))
     what = f"{name!r} leads nowhere{under}{way}: it is no alias in workers.aliases"
     return refused(what, where, hint)
+
+
+def _way(chain: Sequence[str]) -> str:
+    """The chain, for a message about its first or last name; empty if there is no other."""
+    return f" (chain: {' -> '.join(chain)})" if len(chain) > 1 else ""
