@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
+from benchmarks import placement
 
 if __name__ == "__main__":
-    runpy.run_path(str(Path(__file__).with_name("placement.py")), run_name="__main__")
+    placement.main()

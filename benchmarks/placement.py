@@ -2,12 +2,12 @@
 
 Run by hand, from the root of the tree, with the package installed::
 
-    python benchmarks/placement.py --tasks 20000 --kinds 50 --runs 5
+    python -m benchmarks.placement --tasks 20000 --kinds 50 --runs 5
 
-Prints a table in Markdown. ``per task`` is the time that the three transforms
-add to the same tasks going through three transforms that do nothing, the work on each kind
-(configuration, choice, aliases) included. ``whole run`` is the CPU time, children included, of
-``taskgraph full`` with the plugin over that without it, run in turn.
+Prints a table in Markdown. ``per task`` is the time that the three transforms add to the same
+tasks going through three transforms that do nothing, the work on each kind (configuration, choice,
+aliases) included. ``whole run`` is the CPU time, children included, of ``taskgraph full`` with the
+plugin over that without it, run in turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Callable
 
-import project
+from benchmarks import project
 
 Step = Callable[[Any, Iterable[dict[str, Any]]], Iterable[dict[str, Any]]]
 
