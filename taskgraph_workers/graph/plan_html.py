@@ -283,7 +283,10 @@ def _table(rows: Iterable[Row], words: str) -> Html:
     """Rows as before and after. The roles hold where a narrow page lays it out as blocks."""
     head = tag(
         "tr",
-        *(tag("th", each, scope="col", role="columnheader") for each in ("", "Before", "After")),
+        *(
+            tag("th", each, scope="col", role="columnheader")
+            for each in ("Field", "Before", "After")
+        ),
         role="row",
     )
     body = (
