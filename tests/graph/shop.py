@@ -193,7 +193,13 @@ def write_shop(project: Project, workers_config: Any = WORKERS_CONFIG, **config:
             "taskgraph.transforms.task:transforms",
         ],
     )
-    # A kind that names the transform, although it is reached by itself.
+    _write_named(project, bool(workers_config))
+    project.kind("routes", {"many": {"routes": [f"index.shop.v2.many.{n}" for n in range(70)]}})
+    return project
+
+
+def _write_named(project: Project, placed: bool) -> None:
+    """A kind that names the transform, although it is reached by itself."""
     project.kind(
         "named",
         {
@@ -201,10 +207,8 @@ def write_shop(project: Project, workers_config: Any = WORKERS_CONFIG, **config:
             "converted": {"worker-type": "b-device", "worker": docker(env={"MINE": "1"})},
             "detect": {"worker-type": "b-detect"},
         },
-        transforms=["taskgraph_workers.transforms:transforms"] if workers_config else [],
+        transforms=["taskgraph_workers.transforms:transforms"] if placed else [],
     )
-    project.kind("routes", {"many": {"routes": [f"index.shop.v2.many.{n}" for n in range(70)]}})
-    return project
 
 
 def _write_generic(project: Project) -> None:
