@@ -54,6 +54,7 @@ from functools import lru_cache
 from math import gcd
 
 from taskgraph_workers.errors import did_you_mean, listed
+from taskgraph_workers.model import ENV_NAME
 
 #: What ``detect`` may say.
 KINDS = ("gpu-indices", "gpu-count", "gpu-memory", "inherited")
@@ -66,7 +67,6 @@ NOT_FOUND = 69
 #: A share is counted in parts of this, since a shell calculates in whole numbers only.
 WHOLE = 10**6
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SAID = re.compile(r"taskgraph-workers: (?P<text>.*)")
 _SAID_VALUE = re.compile(r"\w+='.*' \((?P<why>.*)\)")
 
@@ -158,7 +158,7 @@ def prelude(values: Mapping[str, Detect]) -> str:
     if not values:
         return ""
     for name in values:
-        if not _NAME.fullmatch(name):
+        if not ENV_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name for an environment variable")
     kinds = {detect.what for detect in values.values()}
     gpus = sorted(name for name in values if values[name].what != "inherited")

@@ -7,6 +7,7 @@ name, a :class:`Choice` and a :class:`Context`. Nothing here knows YAML, Taskgra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,12 @@ from taskgraph_workers.errors import Path
 
 #: The four fields of an alias in Taskgraph's ``workers.aliases``.
 ALIAS_FIELDS = ("provisioner", "worker-type", "implementation", "os")
+
+#: Those of them that make up the pool.
+POOL_FIELDS = ("provisioner", "worker-type")
+
+#: What the name of an environment variable looks like: as POSIX shells take it.
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 #: Worker types that Taskgraph builds in (taskgraph.util.workertypes): no alias, no machine.
 BUILT_IN = frozenset({"always-optimized", "succeed"})

@@ -23,6 +23,7 @@ from taskgraph_workers.keyed import one, pick, pick_within, refused
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
     BUILT_IN,
+    POOL_FIELDS,
     Change,
     Choice,
     Config,
@@ -185,7 +186,7 @@ def _filled_in(fields: Mapping[str, Value], alias: str, context: Context) -> dic
     names = {"alias": alias, "level": context.level, "trust-domain": context.trust_domain}
     filled = dict(fields)
     for name, said in fields.items():
-        if name in ("provisioner", "worker-type"):
+        if name in POOL_FIELDS:
             try:
                 filled[name] = replace(said, value=str(said.value).format(**names))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):

@@ -9,15 +9,15 @@ from typing import Any, Callable
 
 from taskgraph_workers import units
 from taskgraph_workers.config.faults import Fault, said
-from taskgraph_workers.config.forms import Either, Items, about, formed, takes
+from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import (
-    Shape,
     count,
     duration,
     line,
     list_of,
     section,
     size,
+    some_of,
     table,
 )
 from taskgraph_workers.errors import Path, did_you_mean
@@ -151,13 +151,7 @@ def _number(raw: Any) -> int | None:
     return int(count(1)(raw))
 
 
-def _read_command(raw: Any) -> str | tuple[str, ...]:
-    if isinstance(raw, str):
-        return line(raw)
-    words: tuple[str, ...] = list_of(line)(raw)
-    if not words:
-        raise Fault("must be a command, not an empty list")
-    return words
-
-
-_command = formed(_read_command, Either((line, formed(list_of(line), Items(line, 1)))))
+_words = some_of(line, "must be a command, not an empty list")
+_command = formed(
+    lambda raw: line(raw) if isinstance(raw, str) else _words(raw), Either((line, _words))
+)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from taskgraph_workers.config.faults import Fault, said
-from taskgraph_workers.config.forms import Either, Items, about, formed, takes
-from taskgraph_workers.config.shapes import Shape, count, level, line, list_of, section
+from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
+from taskgraph_workers.config.shapes import count, line, section, some_levels
 from taskgraph_workers.model import Action, Decision
 
 
@@ -51,7 +51,7 @@ def _offered() -> Shape:
     return section(
         {
             "permission": about("What Taskcluster's scope for the action is called.", _permission),
-            "levels": about("The levels at which it is offered.", formed(_levels, Items(level, 1))),
+            "levels": about("The levels at which it is offered.", _levels),
             "order": about("Where it stands among other actions.", count(0)),
         }
     )
@@ -65,8 +65,4 @@ def _permission(raw: Any) -> str:
     return value
 
 
-def _levels(raw: Any) -> frozenset[str]:
-    levels = frozenset(list_of(level)(raw))
-    if not levels:
-        raise Fault("names no level", "write `action: false` for no action")
-    return levels
+_levels = some_levels("names no level", "write `action: false` for no action")

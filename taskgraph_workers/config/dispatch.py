@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taskgraph_workers.config.entries import Entries, env_name, env_text
-from taskgraph_workers.config.faults import Fault
-from taskgraph_workers.config.forms import Either, Items, about, formed, takes
+from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
-    Shape,
     count,
     duration,
     level,
@@ -20,6 +18,7 @@ from taskgraph_workers.config.shapes import (
     list_of,
     pattern,
     section,
+    some_of,
     table,
 )
 from taskgraph_workers.errors import Path
@@ -115,11 +114,4 @@ def _sku(raw: Any) -> str:
     return str(raw) if type(raw) is int else line(raw)
 
 
-def _read_argv(raw: Any) -> tuple[str, ...]:
-    words: tuple[str, ...] = list_of(line)(raw)
-    if not words:
-        raise Fault("must be a command with its arguments, not an empty list")
-    return words
-
-
-_argv = formed(_read_argv, Items(line, 1))
+_argv = some_of(line, "must be a command with its arguments, not an empty list")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Union
@@ -11,12 +10,21 @@ import voluptuous as vol
 
 from taskgraph_workers import detect, units
 from taskgraph_workers.config.faults import KEY, Fault, faults_of, misread, said, stop_at
-from taskgraph_workers.config.forms import Either, Json, Table, Whatever, about, formed, null, takes
+from taskgraph_workers.config.forms import (
+    Either,
+    Json,
+    Shape,
+    Table,
+    Whatever,
+    about,
+    formed,
+    null,
+    takes,
+)
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
     TEMPLATE,
-    Shape,
     count,
     line,
     mapping,
@@ -28,9 +36,7 @@ from taskgraph_workers.config.shapes import (
     text,
 )
 from taskgraph_workers.errors import Path, did_you_mean
-from taskgraph_workers.model import ALIAS_FIELDS, KEYED_BY, Change, Keyed
-
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+from taskgraph_workers.model import ALIAS_FIELDS, ENV_NAME, KEYED_BY, POOL_FIELDS, Change, Keyed
 
 #: What an entry's ``worker`` may not hold, since the entry has a key of its own for it.
 _NOT_IN_WORKER = ("env", "implementation", "os")
@@ -204,14 +210,14 @@ class Entries:
         parts = name.split("/")
         if len(parts) != 2 or not all(parts):
             raise self._no_name(name, ", and it is no pool (provisioner/worker-type)")
-        return Change((), fields=dict(zip(("provisioner", "worker-type"), map(template, parts))))
+        return Change((), fields=dict(zip(POOL_FIELDS, map(template, parts))))
 
 
-@takes(type="string", pattern="^[A-Za-z_][A-Za-z0-9_]*$")
+@takes(type="string", pattern=f"^{ENV_NAME.pattern}$")
 def env_name(raw: Any) -> str:
     """A name of an environment variable, as POSIX shells take it."""
     name = text(raw)
-    if not _ENV_NAME.fullmatch(name):
+    if not ENV_NAME.fullmatch(name):
         hint = "only letters, digits and _, and no digit first"
         raise Fault("is no name for an environment variable", hint)
     return name

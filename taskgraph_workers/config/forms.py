@@ -14,7 +14,7 @@ from typing import Any, Callable, TypeVar, Union
 
 S = TypeVar("S", bound=Callable[..., Any])
 
-#: As in :mod:`.shapes`: a reader of one value.
+#: A reader of one value, as YAML gave it; see :mod:`.shapes`.
 Shape = Callable[[Any], Any]
 
 

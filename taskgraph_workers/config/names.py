@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from taskgraph_workers import match
 from taskgraph_workers.model import BUILT_IN
 
 #: SCM levels of Taskcluster.
@@ -36,7 +37,7 @@ class Known:
 def fits(pattern: str, name: str) -> bool:
     """Whether a key matches a name; a key that is no regular expression matches only itself."""
     try:
-        return pattern == name or re.match(pattern + "$", name) is not None
+        return match.matches(pattern, name)
     except (re.error, OverflowError, RecursionError):
         return False
 

@@ -12,19 +12,18 @@ from taskgraph_workers.config.decision import decision
 from taskgraph_workers.config.dispatch import dispatch
 from taskgraph_workers.config.entries import Entries, env_name, placed_all
 from taskgraph_workers.config.faults import Fault, faults_of, path_of
-from taskgraph_workers.config.forms import Either, Items, about, formed, null, takes
+from taskgraph_workers.config.forms import Either, Shape, about, formed, null, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known, fits, is_plain
 from taskgraph_workers.config.selection import placed_selection, profile_name, selection
 from taskgraph_workers.config.shapes import (
-    Shape,
-    level,
     line,
     list_of,
-    one_or_more,
+    list_or_one,
     optional,
     pattern,
     section,
+    some_levels,
     table,
     template,
 )
@@ -33,6 +32,7 @@ from taskgraph_workers.errors import Path, did_you_mean
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
     KEYED_BY,
+    POOL_FIELDS,
     Change,
     Config,
     Decision,
@@ -125,9 +125,9 @@ def _require() -> Shape:
         {
             "workers": about(
                 "Patterns; any name that a task's worker name leads to counts.",
-                one_or_more(pattern),
+                list_or_one(pattern),
             ),
-            "env": about("The variables.", one_or_more(env_name)),
+            "env": about("The variables.", list_or_one(env_name)),
         },
         needs=("workers", "env"),
     )
@@ -136,8 +136,8 @@ def _require() -> Shape:
 def _protect(known: Known) -> Shape:
     return section(
         {
-            "workers": about("Patterns of worker names.", one_or_more(pattern)),
-            "kinds": about("Kinds, or patterns of them.", one_or_more(_kind(known))),
+            "workers": about("Patterns of worker names.", list_or_one(pattern)),
+            "kinds": about("Kinds, or patterns of them.", list_or_one(_kind(known))),
         }
     )
 
@@ -184,7 +184,7 @@ def read_aliases(raw: Any) -> dict[str, Change]:
 
 def alias_faults(raw: Any) -> list[Fault]:
     """What is wrong with a table of aliases that Taskgraph has not validated."""
-    pools = dict.fromkeys(("provisioner", "worker-type"), keyed(template, Known(), ("level",)))
+    pools = dict.fromkeys(POOL_FIELDS, keyed(template, Known(), ("level",)))
     fields = {**pools, **dict.fromkeys(("implementation", "os"), line)}
     try:
         table(section(fields, needs=ALIAS_FIELDS))(raw)
@@ -246,17 +246,9 @@ def _or_nothing(inner: Shape) -> Shape:
     return formed(lambda raw: () if raw is None else inner(raw), Either((null, inner)))
 
 
-def _read_levels(raw: Any) -> frozenset[str]:
-    levels = frozenset(list_of(level)(raw))
-    if not levels:
-        raise Fault(
-            "names no level, so the profile could never be used",
-            "leave levels out to allow all of them",
-        )
-    return levels
-
-
-_levels = formed(_read_levels, Items(level, 1))
+_levels = some_levels(
+    "names no level, so the profile could never be used", "leave levels out to allow all of them"
+)
 
 
 def _kind(known: Known) -> Shape:

@@ -12,10 +12,10 @@ from taskgraph_workers import match
 from taskgraph_workers.config.document import too_deep
 from taskgraph_workers.config.entries import Entries, placed_all
 from taskgraph_workers.config.faults import Fault, faults_of, path_of, problem_of, said, stop_at
-from taskgraph_workers.config.forms import Either, Table, about, formed, takes
+from taskgraph_workers.config.forms import Either, Shape, Table, about, formed, takes
 from taskgraph_workers.config.locate import find
 from taskgraph_workers.config.names import Known, is_plain
-from taskgraph_workers.config.shapes import Shape, line, section, table
+from taskgraph_workers.config.shapes import line, section, table
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
 from taskgraph_workers.model import KEYED_BY, Config, Keyed, Layer, Selection
 

@@ -15,12 +15,19 @@ import voluptuous as vol
 
 from taskgraph_workers import units
 from taskgraph_workers.config.faults import Fault, faults_of, misread, said, stop_at
-from taskgraph_workers.config.forms import Either, Items, Section, Table, formed, null, takes
+from taskgraph_workers.config.forms import (
+    Either,
+    Items,
+    Section,
+    Shape,
+    Table,
+    formed,
+    null,
+    takes,
+)
 from taskgraph_workers.config.names import LEVELS
 from taskgraph_workers.errors import did_you_mean
 from taskgraph_workers.model import KEYED_BY
-
-Shape = Callable[[Any], Any]
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -236,8 +243,27 @@ def list_of(shape: Shape) -> Shape:
     return formed(read, Items(shape))
 
 
-def one_or_more(shape: Shape) -> Shape:
-    """A shape: a list, or the only item of one by itself."""
+def some_of(shape: Shape, empty: str, hint: str = "") -> Shape:
+    """A shape: a list that is not empty, as a tuple; ``empty`` is what is said of one that is."""
+    items = list_of(shape)
+
+    def read(raw: Any) -> tuple[Any, ...]:
+        value: tuple[Any, ...] = items(raw)
+        if not value:
+            raise Fault(empty, hint)
+        return value
+
+    return formed(read, Items(shape, 1))
+
+
+def some_levels(empty: str, hint: str) -> Shape:
+    """A shape: SCM levels, at least one, as a set; ``empty`` is what is said of none."""
+    levels = some_of(level, empty, hint)
+    return formed(lambda raw: frozenset(levels(raw)), Either((levels,)))
+
+
+def list_or_one(shape: Shape) -> Shape:
+    """A shape: a list, or the only item of one by itself, as a tuple."""
     items = list_of(shape)
     return formed(
         lambda raw: (shape(raw),) if isinstance(raw, str) else items(raw), Either((shape, items))
