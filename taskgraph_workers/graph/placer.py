@@ -43,7 +43,6 @@ class Plan:
     placement: Placement
     name: str
     asked: str
-    moved: bool
     implementation: str
     converts: bool
     known: frozenset[str] | None
@@ -61,7 +60,6 @@ class Plan:
             placement=placement,
             name=generated_name(placement) if placement.moved else placement.asked,
             asked=placement.asked,
-            moved=placement.moved,
             implementation=placement.implementation,
             converts=converts,
             known=known,
@@ -249,9 +247,10 @@ def put_on(plan: Plan, task: Task) -> list[Problem]:
     worker = task["worker"] = dict(task.get("worker") or ())
     built_for = worker.get("implementation", plan.implementation)
     if built_for != plan.implementation:
-        if plan.moved:
+        if plan.converts:
             return [_built_for_another(plan.placement, built_for)]
         if not has_env(built_for):
+            task["worker-type"] = plan.name
             return []
     problems = plan.foreign(worker) if plan.checks else []
     task["worker-type"] = plan.name

@@ -206,6 +206,13 @@ def test_a_command_that_was_built_for_another(graph: Any):
     assert "its command was built for docker-worker, and 'b-gpu' is placed on away/b-gpu" in said
 
 
+def test_an_implementation_that_a_project_sets_itself(graph: Any):
+    """Where only the pool changes, a task of another implementation goes there too, without env."""
+    (out,) = placed(graph, asking(implementation="scriptworker-x"), workers="away")
+    assert get_worker_type(graph, out["worker-type"], "1") == ("away", "b-gpu")
+    assert out["worker"] == {"max-run-time": 60, "implementation": "scriptworker-x"}
+
+
 # --- detection ------------------------------------------------------------------------------
 
 FOUND = {"GPUS": Detect("gpu-indices"), "DIR": Detect("inherited")}
