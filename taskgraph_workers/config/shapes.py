@@ -107,7 +107,7 @@ def duration(raw: Any) -> int:
 @takes(enum=[*LEVELS, *map(int, LEVELS)])
 def level(raw: Any) -> str:
     """An SCM level of Taskcluster, as text."""
-    if isinstance(raw, bool) or str(raw) not in LEVELS:
+    if str(raw) not in LEVELS:
         raise Fault(f"must be a level (1, 2 or 3), not {said(raw)}")
     return str(raw)
 

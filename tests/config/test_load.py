@@ -269,6 +269,7 @@ def test_few_configurations_are_kept():
     """Some configurations stay, side by side; however many a process reads, only so many do."""
     some = [{"workers-config": {"protect": {"workers": [f"b-{n}"]}}} for n in range(100)]
     kept = [load(data) for data in some[:16]]
+    assert [each.protected_workers for each in kept] == [(f"b-{n}",) for n in range(16)]
     assert all(load(data) is config for data, config in zip(some, kept))
     for data in some:
         load(data)
