@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -46,7 +46,6 @@ class Adopted:
     classes: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
     left: tuple[int, ...] = ()
-    value: Mapping[str, Any] = field(default_factory=dict)
 
 
 def compose(hand: Hand, wanted: Wanted = Wanted()) -> Adopted:
@@ -70,10 +69,9 @@ def compose(hand: Hand, wanted: Wanted = Wanted()) -> Adopted:
     notes.carry()
     if hand.names and not wanted.parameter:
         notes.comments["workers-config", "select", AFTER] = _PARAMETER
-    whole = {"workers-config": value}
     problems = [*hand.problems, *_told(hand, entries, wanted)]
-    text = to_yaml(whole, notes.comments, _opened)
-    return Adopted(text, classes, tuple(problems), notes.left(), whole)
+    text = to_yaml({"workers-config": value}, notes.comments, _opened)
+    return Adopted(text, classes, tuple(problems), notes.left())
 
 
 #: What stands where the parameter would be.

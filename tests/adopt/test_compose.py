@@ -306,7 +306,10 @@ def tables(draw: random.Random) -> dict[str, Any]:
     names = draw.sample(NAMES, draw.randint(1, len(NAMES)))
     ends = draw.sample(ENDS[2:-1], draw.randint(0, 5))
     return {
-        "local-worker-aliases": {name: tree(draw) for name in names},
+        "local-worker-aliases": {
+            **{name: tree(draw) for name in names},
+            "base": {"by-worker-class": {"x": "cpu", "default": "cpu-std"}},
+        },
         "worker-configuration": {end: {"env": draw.choice(envs)} for end in ends},
     }
 
