@@ -19,7 +19,7 @@ from typing import Any
 from taskgraph_workers import match
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
 from taskgraph_workers.implementations import has_env
-from taskgraph_workers.keyed import one, pick, pick_within, refused
+from taskgraph_workers.keyed import one, pick, refused
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
     BUILT_IN,
@@ -34,6 +34,7 @@ from taskgraph_workers.model import (
     Selection,
     Value,
 )
+from taskgraph_workers.overlay import Overlay, over
 
 # --- Rule 1: the chain ----------------------------------------------------------------------
 
@@ -86,7 +87,7 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
     context = replace(context, profile=choice.profile)
     chain = chain_of(config, asked, layers_of(config, choice), context)
     weak, strong = _apply(config, chain, choice, context)
-    fields = _over(weak.fields, strong.fields)
+    fields = over(weak.fields, strong.fields)
     if any(name not in fields for name in ALIAS_FIELDS):
         raise _dead_end(config, chain, choice, context, fields)
     fields = _filled_in(fields, chain[-1], context)
@@ -99,18 +100,18 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
         moved=_moved(config, asked, fields, context),
         env=weak.env if env_here else {},
         env_override=strong.env if env_here else {},
-        resources=_over(weak.resources, strong.resources),
-        worker=_over(weak.worker, strong.worker),
+        resources=over(weak.resources, strong.resources),
+        worker=over(weak.worker, strong.worker),
         require=tuple(require) if env_here else (),
     )
 
 
 def _apply(
     config: Config, chain: tuple[str, ...], choice: Choice, context: Context
-) -> tuple[_Laid, _Laid]:
+) -> tuple[Overlay, Overlay]:
     """What applies to a chain: what is weaker than a task's own, and what is stronger."""
     layers = layers_of(config, choice)
-    weak, strong = _Laid(context), _Laid(context)
+    weak, strong = Overlay(context), Overlay(context)
     weak.fields = _alias(config, chain[-1], context)
     table, path = config.workers.entries, ("workers-config", "workers")
     for name in _machines(config, chain):
@@ -145,29 +146,6 @@ def _deciding(
     return found
 
 
-class _Laid:
-    """Values laid one over the other, each remembering what it overrode."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.fields: dict[str, Value] = {}
-        self.env: dict[str, Value] = {}
-        self.resources: dict[str, Value] = {}
-        self.worker: dict[str, Value] = {}
-
-    def lay(self, source: str, change: Change) -> None:
-        """Lay one change over what is there."""
-        for part in ("fields", "env", "resources", "worker"):
-            at = change.path if part == "fields" else (*change.path, part)
-            values, at = pick(getattr(change, part), self.context, at)
-            onto, picked = getattr(self, part), pick_within if part == "worker" else pick
-            for name, raw in (values or {}).items():
-                value, where = picked(raw, self.context, (*at, name))
-                # Null removes a key; an alias field can't be removed, so it is not spoken of.
-                if value is not None or part != "fields":
-                    onto[name] = Value(value, source, where, onto.get(name))
-
-
 def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
     """The fields of the alias of this name, if it is one (built-in types included)."""
     if name in BUILT_IN:
@@ -175,7 +153,7 @@ def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
         built_in = dict(zip(ALIAS_FIELDS, (provisioner, name, name, "")))
         return {field: Value(said, "Taskgraph", ()) for field, said in built_in.items()}
     key = one(config.aliases, name, ("workers", "aliases"))
-    laid = _Laid(context)
+    laid = Overlay(context)
     if key is not None:
         laid.lay("workers.aliases", config.aliases[key])
     return laid.fields
@@ -207,16 +185,6 @@ def _moved(config: Config, asked: str, fields: Mapping[str, Value], context: Con
     return any(name not in own or own[name].value != said.value for name, said in fields.items())
 
 
-def _over(weak: Mapping[str, Value], strong: Mapping[str, Value]) -> dict[str, Value]:
-    """Values of ``strong`` over those of ``weak``, remembering what they overrode."""
-    return {**weak, **{n: _based(value, weak.get(n)) for n, value in strong.items()}}
-
-
-def _based(value: Value, weaker: Value | None) -> Value:
-    under = value.overrode
-    return replace(value, overrode=weaker if under is None else _based(under, weaker))
-
-
 def task_env(
     placement: Placement, own: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Value]]:
@@ -225,8 +193,8 @@ def task_env(
     The worker's env, the task's own over it, the run's overrides over both; a value of None
     removes the name. Values that are left to the machine to find out are in both as they are.
     """
-    said = _over(placement.env, {n: Value(v, "task", ("env", n)) for n, v in own.items()})
-    said = _over(said, placement.env_override)
+    said = over(placement.env, {n: Value(v, "task", ("env", n)) for n, v in own.items()})
+    said = over(said, placement.env_override)
     return {n: v.value for n, v in said.items() if v.value is not None}, said
 
 
@@ -312,20 +280,22 @@ def changes_for(
 def level_problem(config: Config, choice: Choice, level: str) -> Problem | None:
     """A problem where the profile chosen is not meant for this level, else None.
 
-    A profile without ``levels`` has those of the nearest profile it extends that has some. Raises
-    :class:`PlacementError` as :func:`lineage` does.
+    Raises :class:`PlacementError` as :func:`lineage` does.
     """
-    for profile in lineage(config, choice.profile):
-        if profile.levels is not None:
-            if level in profile.levels:
-                return None
-            return Problem(
-                f"profile {choice.profile!r} is for level {listed(profile.levels)}, "
-                f"and this is level {level} (chosen by {choice.source})",
-                (*profile.path, "levels"),
-                "choose another profile, or add the level here",
-            )
-    return None
+    limiting = limited_by(config, choice.profile)
+    if limiting is None or limiting.levels is None or level in limiting.levels:
+        return None
+    return Problem(
+        f"profile {choice.profile!r} is for level {listed(limiting.levels)}, "
+        f"and this is level {level} (chosen by {choice.source})",
+        (*limiting.path, "levels"),
+        "choose another profile, or add the level here",
+    )
+
+
+def limited_by(config: Config, profile: str | None) -> Profile | None:
+    """The profile whose ``levels`` hold for this one: the nearest it extends that has some."""
+    return next((each for each in lineage(config, profile) if each.levels is not None), None)
 
 
 def unmet(placement: Placement, names: Iterable[str]) -> list[Problem]:

@@ -7,7 +7,7 @@ from typing import Any
 from taskgraph_workers.errors import listed
 from taskgraph_workers.graph.run import config_of
 from taskgraph_workers.model import Choice, Config
-from taskgraph_workers.resolve import level_problem, lineage
+from taskgraph_workers.resolve import level_problem, limited_by
 
 
 def usable(config: Config, level: str) -> tuple[str, ...]:
@@ -36,9 +36,8 @@ def profiles_schema(graph_config: Any, level: str | None = None) -> dict[str, An
 
 def _told(config: Config, name: str) -> str:
     """A profile's name, what it builds on, and where it may be used."""
-    first, *rest = lineage(config, name)
-    notes = [f"otherwise as {rest[0].name}"] if rest else []
-    levels = next((each.levels for each in (first, *rest) if each.levels is not None), None)
-    if levels is not None:
-        notes.append(f"only at level {listed(levels)}")
+    profile, limiting = config.profiles[name], limited_by(config, name)
+    notes = [f"otherwise as {profile.extends}"] if profile.extends else []
+    if limiting is not None and limiting.levels is not None:
+        notes.append(f"only at level {listed(limiting.levels)}")
     return f"{name} ({', '.join(notes)})" if notes else name
