@@ -82,7 +82,9 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 def add_config(parser: argparse.ArgumentParser) -> None:
     """``--config``: where no Taskgraph project is needed."""
     parser.add_argument(
-        "--config", metavar="FILE", help="a file that holds only what is below workers-config"
+        "--config",
+        metavar="FILE",
+        help="a file with the key workers-config, in place of a project's",
     )
 
 

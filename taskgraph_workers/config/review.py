@@ -14,10 +14,9 @@ from typing import Any
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import contexts
 from taskgraph_workers.config.entries import changes
-from taskgraph_workers.config.load import located
 from taskgraph_workers.config.names import LEVELS, fits, is_plain
 from taskgraph_workers.config.selection import known_of
-from taskgraph_workers.config.tables import ALIASES, TOP
+from taskgraph_workers.config.tables import ALIASES, TOP, translated
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
 from taskgraph_workers.keyed import pick
@@ -50,7 +49,8 @@ def review(config: Config, trust_domain: str = "{trust-domain}") -> list[Problem
         *_shared_aliases(config, trust_domain),
         *_placed(config, trust_domain),
     ]
-    return [located(problem, config) for problem in dict.fromkeys(found)]
+    found = [translated(problem, config) for problem in dict.fromkeys(found)]
+    return found if config.trace is None else config.trace.locate(found)
 
 
 # --- Every name under every profile ---------------------------------------------------------

@@ -196,8 +196,7 @@ class Recorder(Placer):
                 trust_domain=seen.graph_config["trust-domain"],
             )
             run = KindRun(seen.config, context, Choice())
-        # Generated names must not count as aliases of the project's.
-        seen.runs[config.kind] = run = replace(run, config=seen.config)
+        seen.runs[config.kind] = run
         return cls(run, seen.graph_config, seen)
 
     def before_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
@@ -226,6 +225,7 @@ class Recorder(Placer):
                 plan = self._way(task)
                 if plan is not None:
                     if plan.converts:
+                        # Older Taskgraphs refuse a field that they don't know.
                         task["worker"] = _fitting(plan, task.get("worker") or {})
                     put_on(plan, task)
             yield task

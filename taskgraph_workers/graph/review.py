@@ -17,9 +17,10 @@ from taskgraph_workers.config import located
 from taskgraph_workers.config.names import is_plain
 from taskgraph_workers.config.review import GPUS, levels_of, wrong_count
 from taskgraph_workers.config.selection import known_of
-from taskgraph_workers.config.tables import TOP
+from taskgraph_workers.config.tables import TOP, translated
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import (
+    Path,
     PlacementError,
     Problem,
     WorkersError,
@@ -69,7 +70,9 @@ class _Review:
         found += [_named(problem, labels) for problem, labels in _together(self.told).items()]
         found += self._partial()
         found += [*self.overridden.problems(), *unused(self.seen), *self._bypassing()]
-        return list(dict.fromkeys(located(each, self.config) for each in found))
+        # All at once: each file is read once for its places.
+        found = self.config.trace.locate(translated(each, self.config) for each in found)
+        return list(dict.fromkeys(found))
 
     def placer(self, kind: str, choice: Choice) -> Placer:
         """Places the tasks of a kind under a choice, at a level that the profile is for."""
@@ -138,6 +141,8 @@ class _Review:
             names.setdefault(asked.name, set()).add(asked.kind)
 
     def _count(self, asked: Asked, placement: Placement) -> None:
+        if GPUS not in asked.env and GPUS not in placement.env_override:
+            return  # the configuration alone says it
         _, said = task_env(placement, asked.env)
         for problem in wrong_count(placement, said):
             if problem.path[:1] != TOP:
@@ -270,6 +275,7 @@ class _Overridden:
         self.tasks: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
         self.beaten: defaultdict[tuple[str, str, str], dict[str, list[str]]] = defaultdict(dict)
         self.by_run: Told = {}
+        self.places: dict[Path, Problem] = {}
 
     def note(self, asked: Asked, placement: Placement) -> None:
         """Note what a task's own env overrides, and what overrides it."""
@@ -295,7 +301,9 @@ class _Overridden:
         labels += [asked.label] if asked.label not in labels else []
 
     def _said(self, value: Value) -> str:
-        there = located(Problem("", value.path), self.review.config)
+        if value.path not in self.places:
+            self.places[value.path] = located(Problem("", value.path), self.review.config)
+        there = self.places[value.path]
         place = f"{there.file}:{there.line}" if there.line else value.source
         return f"{text_of(value.value)} ({place})"
 

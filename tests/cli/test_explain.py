@@ -251,6 +251,16 @@ def test_a_task_under_another_profile(here: Project):
     assert at(under) == place(here, "max-run-time: 3600", file="taskcluster/kinds/train/kind.yml")
 
 
+def test_a_tasks_worker_under_two_profiles(here: Project):
+    """The task's own value is below all that is laid over it."""
+    parent = "{b-train: {to: b-gpu, worker: {max-run-time: 50}}}"
+    here.config(CONFIG.replace("{b-train: b-gpu}", parent))
+    here.commit()
+    arguments = ["--task", "train-one", "-p", "params.yml", "--profile", "lab"]
+    (value,) = explain(here, *arguments, "worker.max-run-time")["values"]
+    assert [value["value"], *(each["value"] for each in value["overrode"])] == [99, 50, 3600]
+
+
 def test_text(here: Project):
     """The same for people, in 80 columns."""
     done = command("explain", "b-train", "WORKSPACE", "--profile", "lab", cwd=here.folder)
