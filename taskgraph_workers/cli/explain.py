@@ -144,20 +144,16 @@ def _sources(
     from taskgraph_workers.cli.explained import Source
     from taskgraph_workers.config import located
     from taskgraph_workers.graph.parameters import PARAMETER, VARIABLE, selections
-    from taskgraph_workers.keyed import pick
     from taskgraph_workers.model import Selection
 
     try:
         said = {s.source: s for s in selections(config, parameters, context, lambda: kinds)}
-        _, path = pick(config.select.default, context, ("workers-config", "select", "default"))
     except WorkersError as error:
         raise located(error, config) from None
     names = [VARIABLE, f"parameter {PARAMETER}"]
     if config.select.parameter is not None:
         names.append(f"parameter {config.select.parameter}")
     names.append("select.default")
-    if "select.default" in said:
-        said["select.default"] = replace(said["select.default"], path=path)
     what_if = []
     if profile is not None:
         profiles_of(config, [profile])
