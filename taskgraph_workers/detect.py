@@ -67,6 +67,15 @@ NOT_FOUND = 69
 #: A share is counted in parts of this, since a shell calculates in whole numbers only.
 WHOLE = 10**6
 
+# The calls at the end of a prelude, as `_call` writes them.
+_CALL = re.compile(
+    r"^tw_(?:"
+    r'put (?P<gpus>\w+) "\$tw_(?P<what>ids|n)" "\$tw_what" "\$tw_n" (?P<gpus_least>\d+) GPUs'
+    r"|memory (?P<memory>\w+) (?P<part>\d+) (?P<whole>\d+) (?P<of>\w+) (?P<memory_least>\d+)"
+    r'|inherited (?P<inherited>\w+) "\$\{\w+-\}"'
+    r")$",
+    re.MULTILINE,
+)
 _SAID = re.compile(r"taskgraph-workers: (?P<text>.*)")
 _SAID_VALUE = re.compile(r"\w+='.*' \((?P<why>.*)\)")
 
@@ -187,6 +196,23 @@ def _call(name: str, detect: Detect) -> str:
         return f"tw_memory {name} {part // divisor} {WHOLE // divisor} {detect.of} {least}\n"
     value = "$tw_ids" if detect.what == "gpu-indices" else "$tw_n"
     return f'tw_put {name} "{value}" "$tw_what" "$tw_n" {least} GPUs\n'
+
+
+def read_prelude(text: str) -> dict[str, Detect]:
+    """What a prelude exports: :func:`prelude` backwards."""
+    return dict(map(_called, _CALL.finditer(text)))
+
+
+def _called(found: re.Match[str]) -> tuple[str, Detect]:
+    if found["inherited"]:
+        return found["inherited"], Detect("inherited")
+    least = int(found["memory_least"] or found["gpus_least"])
+    at_least = least if least > 1 else None
+    if found["memory"]:
+        share = int(found["part"]) / int(found["whole"])
+        return found["memory"], Detect("gpu-memory", share, found["of"], at_least)
+    what = "gpu-indices" if found["what"] == "ids" else "gpu-count"
+    return found["gpus"], Detect(what, at_least=at_least)
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,7 @@ are no shell names (``a.b``), which dash and busybox do not hand on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Union
 
 #: One word of an argv: text, or one of Taskgraph's reference mappings.
@@ -29,7 +29,7 @@ Word = Union[str, Mapping[str, object]]
 
 #: The implementations whose tasks have env; both have a command too.
 WITH_ENV = frozenset({"docker-worker", "generic-worker"})
-#: The prelude's shell. ``$0`` names it in the shell's own messages, and to :func:`has_prelude`.
+#: The prelude's shell. ``$0`` names it in the shell's own messages, and to :func:`preludes_in`.
 SHELL = ("/bin/sh", "-c")
 MARK = "taskgraph-workers"
 
@@ -60,13 +60,14 @@ def put_before(implementation: str, os: str, command: object, prelude: str) -> o
     return processes[0] if implementation == "docker-worker" else processes
 
 
-def has_prelude(implementation: str, os: str, command: object) -> bool:
-    """Whether :func:`put_before` has been here; false for what it would refuse."""
-    try:
-        processes = _processes(implementation, os, command)
-        return all(argv == _CHMOD or _wrap(argv, "") != argv for argv in processes)
-    except Unwrappable:
-        return False
+def preludes_in(command: object) -> Iterator[str]:
+    """The shell text of each prelude that :func:`put_before` put into a command."""
+    words = command if isinstance(command, (list, tuple)) else ()
+    for at, word in enumerate(words):
+        if isinstance(word, (list, tuple)):
+            yield from preludes_in(word)
+        elif word == MARK and tuple(words[at - 3 : at - 1]) == SHELL:
+            yield str(words[at - 1])
 
 
 def _processes(implementation: str, os: str, command: object) -> list[list[Word]]:

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from needs import needs
 from taskgraph_workers import detect
-from taskgraph_workers.detect import Detect, Found, detect_here, parse, prelude, render
+from taskgraph_workers.detect import (
+    Detect,
+    Found,
+    detect_here,
+    parse,
+    prelude,
+    read_prelude,
+    render,
+)
 
 MACHINES = Path(__file__).parent / "stand_ins"
 INDICES = {"GPUS": Detect("gpu-indices")}
@@ -71,6 +79,14 @@ DETECTS = st.one_of(
 def test_render_and_parse_are_inverse(value: Detect):
     """What is rendered parses to the same value."""
     assert parse(render(value)) == value
+
+
+@given(st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,9}", fullmatch=True), DETECTS))
+def test_a_prelude_can_be_read_back(values: dict[str, Detect]):
+    """What is read from a prelude exports the same names, by the same text."""
+    found = read_prelude(prelude(values))
+    assert found.keys() == values.keys()
+    assert prelude(found) == prelude(values)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from needs import needs
-from taskgraph_workers.implementations import Unwrappable, has_env, has_prelude, put_before
+from taskgraph_workers.implementations import Unwrappable, has_env, preludes_in, put_before
 
 # Stands in for the real prelude, which test_detect_sh.py runs; like it, it ends in a newline.
 PRELUDE = "FOUND='0 1'\nexport FOUND\n"
@@ -162,8 +162,8 @@ def test_putting_it_there_twice_is_putting_it_there_once(
     implementation: str, os: str, command: list[Any], wrapped: list[Any]
 ):
     """A transform may run twice: a prelude is known again, replaced by the next, and removable."""
-    assert not has_prelude(implementation, os, command)
-    assert has_prelude(implementation, os, wrapped)
+    assert list(preludes_in(command)) == []
+    assert set(preludes_in(wrapped)) == {SHELL[2]}
     assert put_before(implementation, os, wrapped, PRELUDE) == wrapped
     other = put_before(implementation, os, command, "true\n")
     assert other != wrapped
@@ -172,10 +172,10 @@ def test_putting_it_there_twice_is_putting_it_there_once(
     assert put_before(implementation, os, command, "") == command
 
 
-def test_half_a_prelude_is_none():
+def test_each_process_has_its_own():
     """A generic-worker task whose second process lacks the prelude still needs it."""
     command: list[Any] = [[*SHELL, "a"], ["b"]]
-    assert not has_prelude("generic-worker", "linux", command)
+    assert list(preludes_in(command)) == [SHELL[2]]
     both = put_before("generic-worker", "linux", command, PRELUDE)
     assert both == [[*SHELL, "a"], [*SHELL, "b"]]
 
@@ -207,12 +207,12 @@ def test_half_a_prelude_is_none():
     ],
 )
 def test_what_has_no_place_is_refused(implementation: str, os: str, command: object, fault: str):
-    """Where a prelude can't be put, one sentence says why, and none is ever seen there."""
+    """Where a prelude can't be put, one sentence says why, and none is seen there."""
     with pytest.raises(Unwrappable, match=fault) as caught:
         put_before(implementation, os, command, PRELUDE)
     assert isinstance(caught.value, ValueError)
     assert "\n" not in str(caught.value)
-    assert not has_prelude(implementation, os, command)
+    assert list(preludes_in(command)) == []
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,13 @@ value. Nothing here knows which graph was made how, and nothing imports Taskgrap
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from taskgraph_workers.detect import Detect
+from taskgraph_workers.detect import Detect, read_prelude
 from taskgraph_workers.errors import Path
-from taskgraph_workers.implementations import MARK, SHELL, Unwrappable, put_before
+from taskgraph_workers.implementations import Unwrappable, preludes_in, put_before
 
 #: A task as ``taskgraph.task.Task.to_json()`` gives it.
 TaskJson = Mapping[str, Any]
@@ -26,16 +25,6 @@ _POOL = frozenset({("task", "provisionerId"), ("task", "workerType"), ("task", "
 _IMPLEMENTATION = frozenset({("task", "tags", "worker-implementation")})
 _ENV = ("task", "payload", "env")
 _COMMAND = ("task", "payload", "command")
-
-# The calls at the end of a prelude, as `detect.prelude` writes them.
-_CALL = re.compile(
-    r"^tw_(?:"
-    r'put (?P<gpus>\w+) "\$tw_(?P<what>ids|n)" "\$tw_what" "\$tw_n" (?P<gpus_least>\d+) GPUs'
-    r"|memory (?P<memory>\w+) (?P<part>\d+) (?P<whole>\d+) (?P<of>\w+) (?P<memory_least>\d+)"
-    r'|inherited (?P<inherited>\w+) "\$\{\w+-\}"'
-    r")$",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, order=True)
@@ -195,31 +184,9 @@ def env_of(task: TaskJson) -> dict[str, EnvValue]:
     payload = task["task"].get("payload") or {}
     env = payload.get("env")
     found: dict[str, EnvValue] = dict(env) if isinstance(env, Mapping) else {}
-    found.update(_detected(payload.get("command")))
+    for text in preludes_in(payload.get("command")):
+        found.update(read_prelude(text))
     return found
-
-
-def _detected(command: Any) -> Iterator[tuple[str, Detect]]:
-    """What the preludes in a command export."""
-    words = command if isinstance(command, (list, tuple)) else ()
-    for at, word in enumerate(words):
-        if isinstance(word, (list, tuple)):
-            yield from _detected(word)
-        elif word == MARK and at >= len(SHELL) and tuple(words[at - 3 : at - 1]) == SHELL:
-            yield from map(_call, _CALL.finditer(str(words[at - 1])))
-
-
-def _call(found: re.Match[str]) -> tuple[str, Detect]:
-    """The value behind one call of a prelude: ``detect.prelude`` backwards."""
-    if found["inherited"]:
-        return found["inherited"], Detect("inherited")
-    least = int(found["memory_least"] or found["gpus_least"])
-    at_least = least if least > 1 else None
-    if found["memory"]:
-        share = int(found["part"]) / int(found["whole"])
-        return found["memory"], Detect("gpu-memory", share, found["of"], at_least)
-    what = "gpu-indices" if found["what"] == "ids" else "gpu-count"
-    return found["gpus"], Detect(what, at_least=at_least)
 
 
 def bare_command(task: TaskJson) -> Any:
