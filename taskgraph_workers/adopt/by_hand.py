@@ -65,6 +65,8 @@ def _pick(value: Any, run: Mapping[str, str]) -> Any:
         if not str(by).startswith("by-"):
             break
         known = run.get(by[3:])
+        if known is None and "default" not in branches:
+            raise LookupError(f"nothing is said of an unknown {by[3:]}")
         value = branches["default"] if known is None else _look_up(branches, known)
     return value
 

@@ -13,10 +13,9 @@ from taskgraph_workers.adopt.hand import Hand, Tree, keys_for, leaves
 from taskgraph_workers.adopt.notes import Note, Notes
 from taskgraph_workers.adopt.patterns import cover
 from taskgraph_workers.config.names import fits, is_plain
-from taskgraph_workers.config.tables import TOP
 from taskgraph_workers.config.write import AFTER, to_yaml
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
-from taskgraph_workers.model import Keyed
+from taskgraph_workers.model import TOP, Keyed
 
 #: The profile for classes that nothing names, where nobody says what they are called.
 UNNAMED = "default"

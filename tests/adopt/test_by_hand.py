@@ -18,6 +18,7 @@ local-worker-aliases:
     d: rack-7
     e: nothing
     done: succeed
+    keyed: {by-project: {p: cpu}}
 worker-configuration:
     gpu-1: {env: {GPUS: 0, WORKSPACE: "9", MORE: {by-worker-class: {x: y, default: z}}}}
     gpu-.*: {env: {GPUS: "0 1", WORKSPACE: "8"}}
@@ -46,6 +47,8 @@ DOCKER = "docker-worker"
         ("d", {}, Outcome("sky-1/rack-7", DOCKER)),
         ("e", {}, Outcome(refused="nothing is said of nothing")),
         ("f", {}, Outcome(refused="nothing is said of f")),
+        ("keyed", {}, Outcome(refused="nothing is said of an unknown project")),
+        ("keyed", {"project": "p"}, Outcome("sky-1/cpu", DOCKER)),
         ("done", {}, Outcome("built-in/succeed", "succeed")),
     ],
 )

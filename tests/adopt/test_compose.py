@@ -146,6 +146,13 @@ def test_a_default_that_is_named_elsewhere_is_no_class_of_its_own():
     ]
 
 
+def test_a_branch_that_says_nothing_new_is_not_missed():
+    """Nothing is lost where the class that stands for it says the same."""
+    text = "local-worker-aliases: {a: {by-worker-class: {x: cpu, y: cpu-std, default: cpu}}}\n"
+    adopted = adopt(hand(text), default="x")
+    assert (adopted.classes, told(adopted)) == (("x", "y"), [])
+
+
 def test_without_default_branches_the_first_class_is_the_base():
     """A name that a class does not know leads nowhere under its profile, either."""
     said = value(
@@ -205,6 +212,13 @@ def test_env_alone():
     assert said == {"workers": {"cpu": {"env": {"A": "b"}}}}
 
 
+def test_a_comment_beside_a_name_stays_with_the_name():
+    """Also where its branches are on the same line."""
+    adopted = adopt(hand(CLASSES.replace("default: cpu}}", "default: cpu}}  # why")), default="x")
+    assert adopted.text.count("# why") == 1
+    assert "# why\n                a: cpu\n" in adopted.text
+
+
 # --- env ------------------------------------------------------------------------------------
 
 
@@ -257,6 +271,15 @@ def test_tasks_that_need_env_are_refused_without_it():
         {"workers": ".*gpu.*", "env": ["GPUS", "WORKSPACE"]}
     ]
     assert "require" not in value(adopt(hand(text, needs=())))
+
+
+def test_one_alias_that_needs_env_is_named():
+    """A pattern would say more than is known."""
+    text = "local-worker-aliases: {a: gpu-1}\nworker-configuration:\n"
+    text += "    gpu-1: {env: {GPUS: '0', WORKSPACE: '1'}}\n"
+    assert value(adopt(hand(text)))["require"] == [
+        {"workers": "gpu-1", "env": ["GPUS", "WORKSPACE"]}
+    ]
 
 
 def test_what_is_not_refused_by_hand_is_not_refused_here():
