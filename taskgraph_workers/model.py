@@ -14,6 +14,10 @@ from typing import Any
 
 from taskgraph_workers.errors import Path
 
+#: Where the configuration, and Taskgraph's table of aliases, stand in config.yml.
+TOP: Path = ("workers-config",)
+ALIASES: Path = ("workers", "aliases")
+
 #: The four fields of an alias in Taskgraph's ``workers.aliases``.
 ALIAS_FIELDS = ("provisioner", "worker-type", "implementation", "os")
 

@@ -22,8 +22,10 @@ from taskgraph_workers.implementations import has_env
 from taskgraph_workers.keyed import one, pick, refused
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
+    ALIASES,
     BUILT_IN,
     POOL_FIELDS,
+    TOP,
     Change,
     Choice,
     Config,
@@ -113,7 +115,7 @@ def _apply(
     layers = layers_of(config, choice)
     weak, strong = Overlay(context), Overlay(context)
     weak.fields = _alias(config, chain[-1], context)
-    table, path = config.workers.entries, ("workers-config", "workers")
+    table, path = config.workers.entries, (*TOP, "workers")
     for name in _machines(config, chain):
         key = one(table, name, path)
         machine = None if key is None else pick(table[key], context, (*path, key))[0]
@@ -152,7 +154,7 @@ def _alias(config: Config, name: str, context: Context) -> dict[str, Value]:
         provisioner = "built-in" if name == "succeed" else "invalid"
         built_in = dict(zip(ALIAS_FIELDS, (provisioner, name, name, "")))
         return {field: Value(said, "Taskgraph", ()) for field, said in built_in.items()}
-    key = one(config.aliases, name, ("workers", "aliases"))
+    key = one(config.aliases, name, ALIASES)
     laid = Overlay(context)
     if key is not None:
         laid.lay("workers.aliases", config.aliases[key])
@@ -265,7 +267,7 @@ def changes_for(
         return
     if match.any_matches(config.protected_kinds, context.kind):
         return
-    alias = one(config.aliases, name, ("workers", "aliases"))
+    alias = one(config.aliases, name, ALIASES)
     by_name_only = alias is not None and not has_env(config.aliases[alias].fields["implementation"])
     for layer in layers:
         key = one(layer.entries, name, (layer.source,))

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import selections
 from taskgraph_workers.config.names import Known, fits, is_plain
-from taskgraph_workers.config.tables import ALIASES, TOP, Table, layer_tables
+from taskgraph_workers.config.tables import Table, layer_tables
 from taskgraph_workers.config.trial import Trial
 from taskgraph_workers.errors import Path, Problem, did_you_mean
-from taskgraph_workers.model import Config
+from taskgraph_workers.model import ALIASES, TOP, Config
 
 
 def problems(config: Config, known: Known, left_out: Sequence[Path]) -> list[Problem]:

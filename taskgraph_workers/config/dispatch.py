@@ -22,6 +22,7 @@ from taskgraph_workers.config.shapes import (
     table,
 )
 from taskgraph_workers.errors import Path
+from taskgraph_workers.model import TOP
 
 #: What a value of ``dispatch.task`` may be keyed by.
 TASK_KEYED_BY = ("image", "sku")
@@ -49,7 +50,7 @@ class Dispatch:
     run, by image, where no container engine works.
     """
 
-    path: Path = ("workers-config", "dispatch")
+    path: Path = (*TOP, "dispatch")
     level: str = "1"
     project: str = ""
     kind: str = ""

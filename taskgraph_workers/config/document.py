@@ -12,6 +12,7 @@ import yaml
 from taskgraph_workers.config.faults import said
 from taskgraph_workers.config.locate import Loader, Source, Trace, find, oddities
 from taskgraph_workers.errors import Path, Problem
+from taskgraph_workers.model import TOP
 
 #: Where what several files say is put together rather than replaced.
 _JOINED = {("require",), ("protect", "workers"), ("protect", "kinds")}
@@ -66,7 +67,7 @@ def document(raw: Mapping[Any, Any], source: Source, folders: tuple[str, ...]) -
     ``raw`` is the value of ``workers-config``; relative names are looked for in ``folders``.
     """
     reader = _Reader(source)
-    whole = reader.part(raw, 0, ("workers-config",), folders, ())
+    whole = reader.part(raw, 0, TOP, folders, ())
     origins = {path: origin for path, origin in whole.origins.items() if path and origin[0]}
     reader.document.value = whole.value
     reader.document.trace = Trace(tuple(reader.sources), origins)
@@ -153,7 +154,7 @@ class _Reader:
             return None, ()
         for problem in oddities(source.compose()):
             self.document.problems.append(problem.at(source.shown, problem.line, problem.column))
-        prefix: Path = ("workers-config",) if raw.keys() == {"workers-config"} else ()
+        prefix: Path = TOP if raw.keys() == {"workers-config"} else ()
         raw = raw["workers-config"] if prefix else raw
         if raw is None or isinstance(raw, Mapping):
             return raw or {}, prefix

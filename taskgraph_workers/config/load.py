@@ -21,9 +21,9 @@ from taskgraph_workers.config.document import (
 from taskgraph_workers.config.faults import Fault, path_of, problem_of, said
 from taskgraph_workers.config.locate import Source, Trace, oddities
 from taskgraph_workers.config.schema import alias_faults, build, known_in, read, read_aliases
-from taskgraph_workers.config.tables import ALIASES, TOP, translated
+from taskgraph_workers.config.tables import translated
 from taskgraph_workers.errors import ConfigError, Path, Problem, WorkersError, did_you_mean
-from taskgraph_workers.model import Config
+from taskgraph_workers.model import ALIASES, TOP, Config
 
 Root = Union[str, "os.PathLike[str]"]
 E = TypeVar("E", bound=Union[Problem, WorkersError])
@@ -238,7 +238,7 @@ def _odd(source: Source) -> Iterator[Problem]:
     """What is odd about the text of config.yml, as far as it concerns placement."""
     for problem in oddities(source.compose()):
         path = problem.path
-        if path[:1] == TOP or path[:2] == ("workers", "aliases") or path == ("workers",):
+        if path[:1] == TOP or path[:2] == ALIASES or path == ("workers",):
             yield problem.at(source.shown, problem.line, problem.column)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from taskgraph_workers.errors import Path, Problem
+from taskgraph_workers.model import ALIASES, TOP
 
 #: libyaml's parser where PyYAML was built with it: ten times faster.
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -173,7 +174,7 @@ class Trace:
 
     def origin(self, path: Path) -> tuple[int, Path]:
         """The file that a path came from, and the path in it."""
-        if path[:1] == ("workers-config",):
+        if path[:1] == TOP:
             for length in range(len(path), 0, -1):
                 found = self.origins.get(path[1:length])
                 if found is not None:
@@ -186,7 +187,7 @@ class Trace:
         return [self._locate(problem, nodes) for problem in problems]
 
     def _locate(self, problem: Problem, nodes: dict[int, yaml.Node | None]) -> Problem:
-        ours = problem.path[:1] == ("workers-config",) or problem.path[:2] == ("workers", "aliases")
+        ours = problem.path[:1] == TOP or problem.path[:2] == ALIASES
         if problem.file or not ours:
             return problem
         place, source = self.place(problem.path, nodes)

@@ -16,11 +16,13 @@ from taskgraph_workers.config.contexts import contexts
 from taskgraph_workers.config.entries import changes
 from taskgraph_workers.config.names import LEVELS, fits, is_plain
 from taskgraph_workers.config.selection import known_of
-from taskgraph_workers.config.tables import ALIASES, TOP, translated
+from taskgraph_workers.config.tables import translated
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import (
+    ALIASES,
+    TOP,
     Change,
     Choice,
     Config,
@@ -31,7 +33,7 @@ from taskgraph_workers.model import (
     Profile,
     Value,
 )
-from taskgraph_workers.resolve import changes_for, layers_of, lineage, resolve
+from taskgraph_workers.resolve import changes_for, layers_of, limited_by, lineage, resolve
 
 #: The env that names GPUs by their indices.
 GPUS = "GPUS"
@@ -94,10 +96,9 @@ def placed(config: Config, name: str, choice: Choice, context: Context) -> Place
 
 def levels_of(config: Config, profile: str | None) -> tuple[str, ...]:
     """The levels that a profile may be used at."""
-    for each in lineage(config, profile):
-        if each.levels is not None:
-            return tuple(sorted(each.levels))
-    return LEVELS
+    limiting = limited_by(config, profile)
+    levels = None if limiting is None else limiting.levels
+    return LEVELS if levels is None else tuple(sorted(levels))
 
 
 # --- Required env that was given for another machine ----------------------------------------

@@ -27,12 +27,13 @@ from taskgraph_workers.config.shapes import (
     table,
     template,
 )
-from taskgraph_workers.config.tables import TOP
 from taskgraph_workers.errors import Path, did_you_mean
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
+    ALIASES,
     KEYED_BY,
     POOL_FIELDS,
+    TOP,
     Change,
     Config,
     Decision,
@@ -175,7 +176,7 @@ def read_aliases(raw: Any) -> dict[str, Change]:
     """Taskgraph's table of aliases, which Taskgraph itself has validated."""
     return {
         str(name): Change(
-            ("workers", "aliases", name),
+            (*ALIASES, name),
             fields={key: _alias_field(_mapping(fields).get(key)) for key in ALIAS_FIELDS},
         )
         for name, fields in _mapping(raw).items()

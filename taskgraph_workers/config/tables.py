@@ -11,9 +11,6 @@ from taskgraph_workers.config.names import is_plain
 from taskgraph_workers.errors import Path, Problem
 from taskgraph_workers.model import Config, Layer
 
-TOP: Path = ("workers-config",)
-ALIASES: Path = ("workers", "aliases")
-
 
 def translated(problem: Problem, config: Config) -> Problem:
     """A problem of a placement, with the path of a table instead of the name of its layer."""

@@ -12,10 +12,10 @@ from dataclasses import replace
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import contexts, keyed_values, selections
 from taskgraph_workers.config.names import fits
-from taskgraph_workers.config.tables import ALIASES, TOP, layer_tables, quick, translated
+from taskgraph_workers.config.tables import layer_tables, quick, translated
 from taskgraph_workers.errors import Path, PlacementError, Problem, listed
 from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import Choice, Config, Context, Placement
+from taskgraph_workers.model import ALIASES, TOP, Choice, Config, Context, Placement
 from taskgraph_workers.resolve import changes_for, layers_of, level_problem, lineage, resolve
 
 # What the tasks of a graph may mend: they need not ask for a name, and have env of their own.

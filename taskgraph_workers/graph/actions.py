@@ -20,7 +20,7 @@ from taskgraph_workers.graph.parameters import PARAMETER
 from taskgraph_workers.graph.profiles import profiles_schema, usable
 from taskgraph_workers.graph.request import Request
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
-from taskgraph_workers.model import Change, Config
+from taskgraph_workers.model import TOP, Change, Config
 
 #: The callbacks: for a task, and for a group.
 TASK, GROUP = "run-on-other-workers", "run-group-on-other-workers"
@@ -81,11 +81,11 @@ def _refusal(config: Config | None, level: str) -> Problem | None:
     action = None if config is None else config.decision.action
     if config is None or action is None or not config.profiles:
         return Problem("there is no action to run tasks on other workers")
-    path = ("workers-config", "decision", "action", "levels")
+    path = (*TOP, "decision", "action", "levels")
     if action.levels is not None and level not in action.levels:
         return Problem(f"this action is not for level {level}", path)
     if not usable(config, level):
-        return Problem(f"there is no profile for level {level}", ("workers-config", "profiles"))
+        return Problem(f"there is no profile for level {level}", (*TOP, "profiles"))
     return None
 
 

@@ -75,7 +75,7 @@ def check(wanted: Wanted) -> tuple[str, ...]:
     """
     from taskgraph.config import load_graph_config
 
-    with _failing():
+    with failing():
         graph_config = load_graph_config(wanted.root)
         kinds = kinds_of(graph_config)
         _check_choice(graph_config, wanted, kinds)
@@ -96,12 +96,12 @@ def generate(wanted: Wanted, like: Graph | None = None) -> Graph:
 
 def generate_from(wanted: Wanted, parameters: Mapping[str, Any]) -> Graph:
     """As :func:`generate`, from these parameters; where there are none, from those it names."""
-    with _failing(), no_variable(), redirect_stdout(sys.stderr):
+    with failing(), no_variable(), redirect_stdout(sys.stderr):
         return _generate(wanted, parameters)
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
+def failing() -> Iterator[None]:
     """Raise WorkersErrors as they are, and what anything else is as a GraphError."""
     try:
         yield
@@ -110,7 +110,7 @@ def _failing() -> Iterator[None]:
     except WorkersError:
         raise
     except (Exception, SystemExit) as error:
-        raise GraphError(Problem(_describe(error))) from error
+        raise GraphError(Problem(describe(error))) from error
 
 
 def _generate(wanted: Wanted, said: Mapping[str, Any]) -> Graph:
@@ -189,7 +189,7 @@ def profiles_of(
     return {kind: None if run is None else run.choice.profile for kind, run in runs.items()}
 
 
-def _describe(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """What went wrong, on one line where the error has one.
 
     Taskgraph raises many a bare Exception whose text says it all.

@@ -13,7 +13,7 @@ from taskgraph_workers.config import read_selection
 from taskgraph_workers.errors import ConfigError, Problem
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import Config, Context, Selection
+from taskgraph_workers.model import TOP, Config, Context, Selection
 
 #: The environment variable for a local look at another profile.
 VARIABLE = "TASKGRAPH_WORKERS_PROFILE"
@@ -66,7 +66,7 @@ def selections(
         for raw, source in sources
         if raw is not None
     ]
-    default, _ = pick(config.select.default, context, ("workers-config", "select", "default"))
+    default, _ = pick(config.select.default, context, (*TOP, "select", "default"))
     return (*said, default) if default is not None else tuple(said)
 
 

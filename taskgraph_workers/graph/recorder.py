@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from taskgraph_workers.errors import Problem, WorkersError
-from taskgraph_workers.graph.generate import GraphError, Wanted, _describe, _failing
+from taskgraph_workers.graph.generate import GraphError, Wanted, describe, failing
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
 from taskgraph_workers.graph.placer import Placer, Plan, Task, comes_again, label_of, maker, put_on
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
@@ -74,7 +74,7 @@ def record(wanted: Wanted, label: str | None = None) -> Record | None:
     With ``label``, no more than it takes to meet that task. Raises WorkersError where the
     configuration is wrong, and GraphError where no kind can be loaded.
     """
-    with _failing(), redirect_stdout(sys.stderr):
+    with failing(), redirect_stdout(sys.stderr):
         seen = _start(wanted)
         if seen is None:
             return None
@@ -118,7 +118,7 @@ def _load_all(seen: Record, label: str | None) -> None:
         try:
             loaded = _load(kind, seen.parameters, tasks)
         except (Exception, SystemExit) as error:
-            seen.failed[kind.name] = _describe(error)
+            seen.failed[kind.name] = describe(error)
             continue
         for task in loaded:
             tasks[task.label] = task
@@ -136,7 +136,7 @@ def _kinds(seen: Record) -> dict[str, Any]:
         try:
             kinds[name] = Kind.load(seen.graph_config.root_dir, seen.graph_config, name)
         except Exception as error:
-            seen.failed[name] = _describe(error)
+            seen.failed[name] = describe(error)
     if not kinds:
         raise GraphError(Problem("the project has no kind that can be loaded"))
     return kinds

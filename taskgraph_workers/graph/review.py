@@ -17,7 +17,7 @@ from taskgraph_workers.config import located
 from taskgraph_workers.config.names import is_plain
 from taskgraph_workers.config.review import GPUS, levels_of, wrong_count
 from taskgraph_workers.config.selection import known_of
-from taskgraph_workers.config.tables import TOP, translated
+from taskgraph_workers.config.tables import translated
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import (
     Path,
@@ -32,7 +32,7 @@ from taskgraph_workers.graph.placer import Placer, Plan, put_on
 from taskgraph_workers.graph.recorder import Asked, Record
 from taskgraph_workers.graph.run import KindRun, kinds_folder
 from taskgraph_workers.graph.unused import choices, unused
-from taskgraph_workers.model import Choice, Placement, Value
+from taskgraph_workers.model import TOP, Choice, Placement, Value
 from taskgraph_workers.resolve import (
     is_known,
     task_env,

@@ -8,11 +8,10 @@ from dataclasses import replace
 from taskgraph_workers import match
 from taskgraph_workers.config.names import fits
 from taskgraph_workers.config.selection import known_of
-from taskgraph_workers.config.tables import TOP
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean
 from taskgraph_workers.graph.checks import INDEX_ALIAS
 from taskgraph_workers.graph.recorder import Record
-from taskgraph_workers.model import Choice, Config, Context, Layer
+from taskgraph_workers.model import TOP, Choice, Config, Context, Layer
 from taskgraph_workers.resolve import chain_of, changes_for, is_known, layers_of, lineage
 
 # Who chose a profile that is tried by itself.
