@@ -14,7 +14,13 @@ from taskgraph_workers.errors import Problem
 
 
 class Refused(BaseException):
-    """The run is refused; ``str()`` is what the user is shown. Raised as one of Taskgraph's own."""
+    """The run is refused; ``str()`` is what the user is shown. Raised as one of Taskgraph's own.
+
+    It has no cause: where several ``-p`` are given, ``concurrent.futures`` sets the other process's
+    traceback as one, and Taskgraph would print that above the message.
+    """
+
+    __cause__ = property(lambda self: None, lambda self, cause: None)  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
         return refusal, (str(self), not isinstance(self, SystemExit))

@@ -195,6 +195,19 @@ def test_several_parameters(project: Project, processes: int, tmp_path: Path):
     }
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_several_parameters_and_a_bad_config(project: Project, processes: int, tmp_path: Path):
+    """With several `-p` the problems are printed, for each of them, without a traceback."""
+    write_project(project, {**CONFIG, "select": {"default": "awya"}})
+    for name in ("one", "two"):
+        project.write(f"{name}.yml", PARAMETERS)
+    env = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"), str(tmp_path / "home"))
+    run = project.run("full", "-p", "one.yml", "-p", "two.yml", f"-j{processes}", env=env)
+    assert run.code == 1
+    assert run.stdout.count("there is no profile 'awya'\n    hint: did you mean 'away'?") == 2
+    assert "Traceback" not in run.stdout + run.stderr
+
+
 def test_diff(project: Project):
     """`--diff` places what it compares with too, after it has loaded Taskgraph anew."""
     for place in ("old", "new"):
