@@ -158,7 +158,6 @@ class Config:
     """A whole, valid configuration.
 
     ``aliases`` is Taskgraph's table, each alias a Change that gives all of ``fields``.
-    ``clusters`` and ``dispatch`` are checked values for the other doors.
     ``trace`` finds the line of a key path when something is printed; it is no part of the value.
     """
 
@@ -170,8 +169,8 @@ class Config:
     protected_workers: tuple[str, ...] = ()
     protected_kinds: tuple[str, ...] = ()
     decision: Decision = Decision()
-    clusters: Mapping[str, Any] = field(default_factory=dict)
-    dispatch: Any | None = None
+    clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    dispatch: Dispatch | None = None
     trace: Any = field(default=None, compare=False, repr=False)
 
 
@@ -253,3 +252,80 @@ class Placement:
         """
         said = self.env or self.env_override or self.worker or self.require
         return not (self.moved or said)
+
+
+# --- Where workers are launched, and what a message may ask for -----------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """What one node has; None where that is not said."""
+
+    cores: int | None = None
+    gpus: int | None = None
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Identical workers to launch, and what each of them needs.
+
+    ``number`` is None for ``auto``. ``command`` is a line for a shell, or the words of one.
+    """
+
+    name: str
+    command: str | tuple[str, ...]
+    path: Path = ()
+    pool: str | None = None
+    number: int | None = 1
+    cores: int | None = None
+    gpus: int | None = None
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A scheduler with nodes, what a job's header says there, and what workers to launch.
+
+    ``setup`` are shell lines to run first, ``directives`` the site's own header lines, verbatim.
+    """
+
+    name: str
+    scheduler: str
+    path: Path = ()
+    node: Node | None = None
+    queue: str | None = None
+    bank: str | None = None
+    walltime_s: int | None = None
+    setup: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()
+    groups: Mapping[str, Group] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RequestTask:
+    """What the task of a request is like. Every value may be keyed by image or sku."""
+
+    max_run_time_s: Any = None
+    retries: Any = None
+    scopes: Any = ()
+    env: Any = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """What may be asked for.
+
+    ``level``, ``project`` and ``kind`` are the context of its placements. ``skus`` leads from a
+    machine type to a worker name; ``images`` are whole-name patterns; ``commands`` are words to
+    run, by image, where no container engine works.
+    """
+
+    path: Path = (*TOP, "dispatch")
+    level: str = "1"
+    project: str = ""
+    kind: str = ""
+    skus: Mapping[str, str] = field(default_factory=dict)
+    images: tuple[str, ...] = ()
+    task: RequestTask = RequestTask()
+    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Callable
 
 from taskgraph_workers import units
@@ -21,6 +21,7 @@ from taskgraph_workers.config.shapes import (
     table,
 )
 from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.model import Cluster, Group, Node
 
 #: The schedulers that a cluster may have.
 SCHEDULERS = ("slurm", "flux", "lsf", "pbs")
@@ -28,58 +29,14 @@ SCHEDULERS = ("slurm", "flux", "lsf", "pbs")
 _POOL = re.compile(r"[^\s/]+/[^\s/]+")
 
 
-@dataclass(frozen=True)
-class Node:
-    """What one node has; None where that is not said. Memory is in MiB."""
-
-    cores: int | None = None
-    gpus: int | None = None
-    memory: int | None = None
-
-
-@dataclass(frozen=True)
-class Group:
-    """Identical workers to launch, and what each of them needs; memory is in MiB.
-
-    ``number`` is None for ``auto``. ``command`` is a line for a shell, or the words of one.
-    """
-
-    name: str
-    command: str | tuple[str, ...]
-    path: Path = ()
-    pool: str | None = None
-    number: int | None = 1
-    cores: int | None = None
-    gpus: int | None = None
-    memory: int | None = None
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A scheduler with nodes, what a job's header says there, and what workers to launch.
-
-    ``setup`` are shell lines to run first, ``directives`` the site's own header lines, verbatim.
-    """
-
-    name: str
-    scheduler: str
-    path: Path = ()
-    node: Node | None = None
-    queue: str | None = None
-    bank: str | None = None
-    walltime_s: int | None = None
-    setup: tuple[str, ...] = ()
-    directives: tuple[str, ...] = ()
-    groups: Mapping[str, Group] = field(default_factory=dict)
-
-
 def clusters() -> Shape:
-    """The shape of ``clusters``: a mapping from names to :class:`Cluster`."""
-    node = section(_machine("What a node has", units.mib_floor))
+    """The shape of ``clusters``: a mapping from names to what :func:`build` takes."""
+    has = section(_machine("What a node has", units.mib_floor))
+    node = formed(lambda raw: Node(**_in_mib(has(raw))), Either((has,)))
     cluster = section(
         {
             "scheduler": about("The batch scheduler.", _scheduler),
-            "node": about("One node.", formed(lambda raw: Node(**node(raw)), Either((node,)))),
+            "node": about("One node.", node),
             "queue": about("The queue or partition for the job.", line),
             "bank": about("The account that the job is charged to.", line),
             "walltime": about("How long the job may run, such as 90m or 1-00:00:00.", duration),
@@ -113,12 +70,17 @@ def _machine(whose: str, to_mib: Callable[[str], int]) -> dict[str, Shape]:
     }
 
 
+def _in_mib(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """What was read of a machine, with the unit in the name, as the model has it."""
+    return {"memory_mib" if key == "memory" else key: value for key, value in machine.items()}
+
+
 def build(name: str, value: Mapping[str, Any], path: Path) -> Cluster:
     """A cluster out of what the shape read at this path."""
     rest = dict(value)
     groups = {
-        each: Group(each, path=(*path, "groups", each), **said)
-        for each, said in rest.pop("groups", {}).items()
+        each: Group(each, path=(*path, "groups", each), **_in_mib(words))
+        for each, words in rest.pop("groups", {}).items()
     }
     walltime = rest.pop("walltime", None)
     cluster = Cluster(name, path=path, walltime_s=walltime, **rest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from taskgraph_workers.config.entries import Entries, env_name, env_text
@@ -21,43 +20,10 @@ from taskgraph_workers.config.shapes import (
     some_of,
     table,
 )
-from taskgraph_workers.errors import Path
-from taskgraph_workers.model import TOP
+from taskgraph_workers.model import Dispatch, RequestTask
 
 #: What a value of ``dispatch.task`` may be keyed by.
 TASK_KEYED_BY = ("image", "sku")
-
-
-@dataclass(frozen=True)
-class Task:
-    """What the task of a request is like. Every value may be keyed by image or sku.
-
-    ``max_run_time`` is in seconds.
-    """
-
-    max_run_time: Any = None
-    retries: Any = None
-    scopes: Any = ()
-    env: Any = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Dispatch:
-    """What may be asked for.
-
-    ``level``, ``project`` and ``kind`` are the context of its placements. ``skus`` leads from a
-    machine type to a worker name; ``images`` are whole-name patterns; ``commands`` are words to
-    run, by image, where no container engine works.
-    """
-
-    path: Path = (*TOP, "dispatch")
-    level: str = "1"
-    project: str = ""
-    kind: str = ""
-    skus: Mapping[str, str] = field(default_factory=dict)
-    images: tuple[str, ...] = ()
-    task: Task = Task()
-    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def dispatch(known: Known) -> Shape:
@@ -106,8 +72,11 @@ def _task_shape(known: Known) -> Shape:
     )
 
 
-def _task(value: Mapping[str, Any]) -> Task:
-    return Task(**{key.replace("-", "_"): each for key, each in value.items()})
+def _task(value: Mapping[str, Any]) -> RequestTask:
+    said = {key.replace("-", "_"): each for key, each in value.items()}
+    if "max_run_time" in said:
+        said["max_run_time_s"] = said.pop("max_run_time")
+    return RequestTask(**said)
 
 
 @takes(type="string", pattern="^.+$")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from config_cases import KINDS, cases
 
-from taskgraph_workers.config.clusters import SCHEDULERS, Cluster, Group, Node
+from taskgraph_workers.config.clusters import SCHEDULERS
+from taskgraph_workers.model import Cluster, Group, Node
 
 
 @pytest.mark.parametrize(("body", "told"), cases("clusters.txt"))
@@ -43,7 +44,7 @@ def test_a_cluster(project):
         name="lab",
         scheduler="slurm",
         path=at,
-        node=Node(cores=36, gpus=4, memory=244140),
+        node=Node(cores=36, gpus=4, memory_mib=244140),
         queue="pdebug",
         bank="wbronze",
         walltime_s=1200,
@@ -58,7 +59,7 @@ def test_a_cluster(project):
                 number=None,
                 cores=8,
                 gpus=4,
-                memory=15259,
+                memory_mib=15259,
             ),
             "helpers": Group("helpers", "start-worker", (*at, "groups", "helpers")),
         },

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from config_cases import KINDS, cases
 
-from taskgraph_workers.config.dispatch import Dispatch, Task
-from taskgraph_workers.model import Keyed
+from taskgraph_workers.model import Dispatch, Keyed, RequestTask
 
 
 @pytest.mark.parametrize(("body", "told"), cases("dispatch.txt"))
@@ -50,8 +49,8 @@ def test_the_task(project):
         level="3",
         project="try",
         kind="train",
-        task=Task(
-            max_run_time=Keyed(
+        task=RequestTask(
+            max_run_time_s=Keyed(
                 "image",
                 {"a/.*": 7200, "default": Keyed("sku", {"NC6": 60, "default": 86400})},
             ),
