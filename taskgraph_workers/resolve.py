@@ -321,7 +321,7 @@ def unmet(placement: Placement, names: Iterable[str]) -> list[Problem]:
 
 
 def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool:
-    """Whether the name is an alias, or an entry anywhere speaks of it.
+    """Whether a task may ask for the name: it is an alias, or an entry anywhere speaks of it.
 
     A pattern of ``workers`` makes no name known: it says what machines are, not what leads to
     them. Something with a ``/`` has to be a key itself: a pattern such as ``.*gpu.*`` would match

@@ -28,7 +28,12 @@ class Known:
     kinds: frozenset[str] | None = None
 
     def is_name(self, name: str) -> bool:
-        """Whether an alias matches the name, or an entry of a profile is for exactly it."""
+        """Whether an alias matches the name, or an entry of a profile is for exactly it.
+
+        What an entry sends names on to has to be such a name. That is stricter than
+        :func:`taskgraph_workers.resolve.is_known`, which says what tasks may ask for: were the
+        patterns of profiles counted here, most misspelled names would be names.
+        """
         if name in self.names or name in BUILT_IN:
             return True
         return any(fits(alias, name) for alias in self.aliases)

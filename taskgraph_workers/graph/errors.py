@@ -20,7 +20,7 @@ class Refused(BaseException):
     traceback as one, and Taskgraph would print that above the message.
     """
 
-    __cause__ = property(lambda self: None, lambda self, cause: None)  # type: ignore[assignment]
+    __cause__ = property(lambda self: None, lambda self, cause: None)
 
     def __reduce__(self) -> Any:
         return refusal, (str(self), not isinstance(self, SystemExit))
