@@ -5,8 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from taskgraph_workers.errors import Problem
+from taskgraph_workers.errors import Problem, did_you_mean
+from taskgraph_workers.keyed import refused
 from taskgraph_workers.model import Placement
+
+
+def check_implementation(placement: Placement) -> None:
+    """Raise PlacementError where ``workers-config`` names an implementation that nobody builds for.
+
+    What an alias names is Taskgraph's to report.
+    """
+    from taskgraph.transforms.task import payload_builders
+
+    said = placement.fields["implementation"]
+    if said.path[:1] == ("workers-config",) and said.value not in payload_builders:
+        raise refused(
+            f"there is no worker implementation {said.value!r} on which to place "
+            f"{placement.asked!r}",
+            said.path,
+            did_you_mean(str(said.value), payload_builders),
+        )
 
 
 def known_fields(implementation: str) -> frozenset[str] | None:

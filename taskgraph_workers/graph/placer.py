@@ -12,7 +12,7 @@ from typing import Any, Callable, ClassVar, Optional
 from taskgraph_workers.detect import Detect, prelude
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
-from taskgraph_workers.graph.fields import foreign_fields, known_fields
+from taskgraph_workers.graph.fields import check_implementation, foreign_fields, known_fields
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
 from taskgraph_workers.graph.run import KindRun
 from taskgraph_workers.implementations import Unwrappable, has_env, put_before
@@ -149,6 +149,7 @@ class Placer:
         placement = self.run.place(name)
         if placement.silent:
             return None
+        check_implementation(placement)
         plan = Plan.of(placement, self._own_implementation(name))
         if placement.moved:
             add_alias(self.graph_config, plan.name, placement)

@@ -40,6 +40,7 @@ CONFIG: dict[str, Any] = {
                 "b-gpu": {"provisioner": "away", "implementation": "generic-worker", "os": "linux"}
             }
         },
+        "misspelled": {"workers": {"b-gpu": {"implementation": "docker-wroker"}}},
         "trimmed": {"workers": {"b-gpu": {"env": {"GPUS": None}}}},
     },
     "select": {"default": "here"},
@@ -198,6 +199,15 @@ def test_fields_that_the_target_does_not_know(graph: Any):
     assert "profile 'converts' places 'b-gpu' on away/b-gpu" in said
     assert "worker: {docker-image: null, ...}" in said
     assert "config.yml:" in said
+
+
+def test_an_implementation_that_nobody_builds_for(graph: Any):
+    """An implementation without a payload builder is refused, and the nearest one is named."""
+    for step in (place, whole):
+        said = refused(graph, asking(), workers="misspelled", step=step)
+        assert "there is no worker implementation 'docker-wroker' on which to place 'b-gpu'" in said
+        assert "hint: did you mean 'docker-worker'?" in said
+        assert ".profiles.misspelled.workers.b-gpu.implementation: task train-a" in said
 
 
 def test_a_command_that_was_built_for_another(graph: Any):
