@@ -96,11 +96,15 @@ class Detect:
 
 @dataclass(frozen=True)
 class Found:
-    """What this machine says of one name: the value and its source, or None and the fault."""
+    """What this machine says of one name: the value and its source, or None and the fault.
+
+    ``notes`` is what else it said, such as that GPUs differ.
+    """
 
     name: str
     value: str | None
     said: str
+    notes: tuple[str, ...] = ()
 
 
 def parse(raw: Mapping[str, object]) -> Detect:
@@ -248,8 +252,9 @@ def _found(name: str, detect: Detect, environ: Mapping[str, str]) -> Found:
         encoding="utf-8",
         errors="replace",
     )
+    # The value, or the fault, is what it says last.
+    *notes, said = _SAID.findall(run.stderr) or [run.stderr.strip()]
     if run.returncode:
-        said = _SAID.findall(run.stderr)
-        return Found(name, None, said[-1] if said else run.stderr.strip())
-    said = [found["why"] for found in _SAID_VALUE.finditer(run.stderr)]
-    return Found(name, run.stdout, said[-1] if said else "inherited from the worker")
+        return Found(name, None, said, tuple(notes))
+    why = _SAID_VALUE.fullmatch(said)
+    return Found(name, run.stdout, why["why"] if why else "inherited from the worker", tuple(notes))

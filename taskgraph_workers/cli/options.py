@@ -79,7 +79,7 @@ def add_project(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--level", metavar="N", help="the level, in place of that of the parameters")
 
 
-def add_config(parser: argparse.ArgumentParser) -> None:
+def add_config(parser: argparse._ActionsContainer) -> None:
     """``--config``: where no Taskgraph project is needed."""
     parser.add_argument(
         "--config",
