@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Union
@@ -177,7 +178,8 @@ class Entries:
                 return table(nested, line)(raw)
             if isinstance(raw, (list, tuple)):
                 return list(table(nested, lambda index: index)(dict(enumerate(raw))).values())
-            if raw is None or isinstance(raw, (str, int, float)):
+            finite = not isinstance(raw, float) or math.isfinite(raw)
+            if raw is None or (isinstance(raw, (str, int, float)) and finite):
                 return raw
             raise misread("must be what JSON can hold", raw)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, cast
 
 import voluptuous as vol
@@ -38,7 +38,12 @@ class Fault(vol.Invalid):
 
 
 def misread(what: str, value: Any, example: str = "") -> Fault:
-    """A fault for a scalar that YAML did not read as a string: ``on``, ``1.5``, ``010``."""
+    """A fault for a scalar that YAML did not read as a string: ``on``, ``1.5``, ``010``.
+
+    What is no scalar, such as a ``!!set``, can't be meant as one either.
+    """
+    if isinstance(value, (Set, Mapping, list, tuple)):
+        return Fault(f"{what}, not {said(value)}")
     fault = Fault(
         f"{what}, and YAML reads {WRITTEN} as {said(value)}",
         f'put it in quotes: {example}"{WRITTEN}"',
@@ -85,6 +90,8 @@ def said(value: object) -> str:
         return f"the number {value}"
     if isinstance(value, str):
         return f"the string {value[:40]!r}"
+    if isinstance(value, bytes):
+        return "binary data"
     if isinstance(value, Mapping):
         return "a mapping"
     return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"

@@ -11,7 +11,15 @@ import voluptuous as vol
 from taskgraph_workers import match
 from taskgraph_workers.config.document import too_deep
 from taskgraph_workers.config.entries import Entries, placed_all
-from taskgraph_workers.config.faults import Fault, faults_of, path_of, problem_of, said, stop_at
+from taskgraph_workers.config.faults import (
+    Fault,
+    faults_of,
+    misread,
+    path_of,
+    problem_of,
+    said,
+    stop_at,
+)
 from taskgraph_workers.config.forms import Either, Shape, Table, about, formed, takes
 from taskgraph_workers.config.locate import find
 from taskgraph_workers.config.names import Known, is_plain
@@ -70,7 +78,7 @@ def by_kind(known: Known, never: Sequence[str] = ()) -> Shape:
             value: dict[str, str] = table(profile, kind)(raw)
             return value
         if not isinstance(raw, str):
-            raise Fault(f"must be a profile, or a mapping from kinds to profiles, not {said(raw)}")
+            raise misread("must be a profile, or a mapping from kinds to profiles", raw)
         return {"default": profile(raw)}
 
     @takes(type="string", pattern="^.+$")

@@ -100,7 +100,7 @@ def test_a_kind_may_be_called_workers():
         (
             8,
             "parameter workers: must be a profile, or a mapping from kinds to profiles, "
-            "not the number 8",
+            'not the number 8\n    hint: put it in quotes: "8"',
         ),
         (
             ["spot"],
