@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Callable
 
 from taskgraph_workers import match
 from taskgraph_workers.errors import Path, PlacementError, Problem, listed
-from taskgraph_workers.model import Context, Keyed
+from taskgraph_workers.model import KEYED_BY, Context, Keyed
 
 
 def refused(message: str, path: Path, hint: str = "") -> PlacementError:
     """An error with one problem."""
     return PlacementError(Problem(message, path, hint))
+
+
+def keyed_in(
+    raw: Any, by: Collection[str] = KEYED_BY, read: Callable[[Any], Any] = lambda leaf: leaf
+) -> Any:
+    """A value as Taskgraph's own YAML says it, keyed where it is keyed by one of ``by``.
+
+    ``read`` makes a value of what is not keyed. Our own YAML is held to more: see
+    :mod:`taskgraph_workers.config.keyed`.
+
+    >>> keyed_in({"by-level": {3: "a", "default": "b"}})
+    Keyed(by='level', choices={'3': 'a', 'default': 'b'})
+    """
+    key, table = next(iter(raw.items())) if isinstance(raw, Mapping) and len(raw) == 1 else ("", 0)
+    if isinstance(table, Mapping) and isinstance(key, str) and key[:3] == "by-" and key[3:] in by:
+        return Keyed(key[3:], {str(k): keyed_in(each, by, read) for k, each in table.items()})
+    return read(raw)
 
 
 def pick(value: Any, context: Context, path: Path) -> tuple[Any, Path]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from taskgraph_workers.errors import Path
@@ -39,7 +39,7 @@ class Context:
     """What a placement depends on besides the name and the choice.
 
     ``level`` is Taskcluster's SCM level as text ("1", "3"), ``tasks_for`` what the decision task
-    was made for ("github-push"). ``profile`` is filled in from the choice.
+    was made for ("github-push"). ``profile`` is filled in from the choice: see :meth:`under`.
     """
 
     level: str = "1"
@@ -53,6 +53,10 @@ class Context:
         """The value that ``by-<by>`` looks at; None where it is unknown."""
         value: str | None = getattr(self, by.replace("-", "_"))
         return value or None
+
+    def under(self, choice: Choice) -> Context:
+        """The same, with the profile that was chosen."""
+        return replace(self, profile=choice.profile)
 
 
 @dataclass(frozen=True)

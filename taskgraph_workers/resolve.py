@@ -86,7 +86,7 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
     Raises :class:`PlacementError` for loops, dead ends, patterns that clash, and values keyed by
     something that has no branch here.
     """
-    context = replace(context, profile=choice.profile)
+    context = context.under(choice)
     chain = chain_of(config, asked, layers_of(config, choice), context)
     weak, strong = _apply(config, chain, choice, context)
     fields = over(weak.fields, strong.fields)

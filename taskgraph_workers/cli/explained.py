@@ -102,7 +102,7 @@ class Story:
 
     def steps(self) -> Iterator[Step]:
         """The chain, from the name that was asked for to the alias."""
-        context = replace(self.context, profile=self.choice.profile)
+        context = self.context.under(self.choice)
         layers = layers_of(self.config, self.choice)
         source, path = "asked for", ()  # type: tuple[str, Path]
         for name in self.placement.chain:

@@ -65,7 +65,8 @@ def _placed(config: Config, trust_domain: str) -> Iterator[Problem]:
         choice = Choice(profile, "")
         levels = levels_of(config, profile)
         for context in every:
-            here = context if context.level in levels else replace(context, level=levels[0])
+            level = context.level if context.level in levels else levels[0]
+            here = replace(context, level=level).under(choice)
             for name in _names(config):
                 placement = placed(config, name, choice, here)
                 if placement is not None:
@@ -171,7 +172,6 @@ def _moved_by(config: Config, placement: Placement, owner: str, context: Context
         if placement.fields[name].source != _ALIAS_TABLE:
             return placement.fields[name].path
     layers = layers_of(config, placement.choice)
-    context = replace(context, profile=placement.choice.profile)
     for _, change in changes_for(config, owner, layers, context):
         if pick(change.to, context, ())[0] is not None:
             return change.path

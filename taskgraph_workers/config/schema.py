@@ -28,6 +28,7 @@ from taskgraph_workers.config.shapes import (
     template,
 )
 from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.keyed import keyed_in
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
     ALIASES,
@@ -37,7 +38,6 @@ from taskgraph_workers.model import (
     Change,
     Config,
     Decision,
-    Keyed,
     Layer,
     Profile,
     Requirement,
@@ -177,7 +177,10 @@ def read_aliases(raw: Any) -> dict[str, Change]:
     return {
         str(name): Change(
             (*ALIASES, name),
-            fields={key: _alias_field(_mapping(fields).get(key)) for key in ALIAS_FIELDS},
+            fields={
+                key: keyed_in(_mapping(fields).get(key), ("level",), _a_text)
+                for key in ALIAS_FIELDS
+            },
         )
         for name, fields in _mapping(raw).items()
     }
@@ -231,11 +234,8 @@ def _profile(name: str, value: Mapping[str, Any]) -> Profile:
     )
 
 
-def _alias_field(raw: Any) -> Any:
-    """A field of an alias, which Taskgraph allows to be keyed by level; None if it is neither."""
-    if isinstance(raw, Mapping) and list(raw) == ["by-level"]:
-        branches = _mapping(raw["by-level"])
-        return Keyed("level", {str(key): _alias_field(each) for key, each in branches.items()})
+def _a_text(raw: Any) -> str | None:
+    """A field of an alias; None if it is none."""
     return raw if isinstance(raw, str) else None
 
 

@@ -49,7 +49,7 @@ class Trial:
         for choice in self._choices():
             for each in every:
                 if level_problem(self.config, choice, each.level) is None:
-                    context = replace(each, profile=choice.profile)
+                    context = each.under(choice)
                     for name in self.names:
                         self._try(name, choice, context)
         return [*self.found.values(), *self._partial(), *self._requirements()]

@@ -6,7 +6,7 @@ import copy
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Callable, ClassVar, Optional
 
 from taskgraph_workers.detect import Detect, prelude
@@ -16,20 +16,20 @@ from taskgraph_workers.graph.fields import check_implementation, foreign_fields,
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
 from taskgraph_workers.graph.run import KindRun
 from taskgraph_workers.implementations import Unwrappable, has_env, put_before
-from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import KEYED_BY, Keyed, Placement
+from taskgraph_workers.keyed import keyed_in, pick
+from taskgraph_workers.model import Placement
 from taskgraph_workers.resolve import is_known, task_env, unmet
 
 Task = dict[str, Any]
-Plans = dict[str, Optional["Plan"]]
-Step = Callable[["Plan", Task], list[Problem]]
+Assignments = dict[str, Optional["Assignment"]]
+Step = Callable[["Assignment", Task], list[Problem]]
 
 #: What makes a placer for a ``TransformConfig``, where a graph is looked at and none is made.
 maker: ContextVar[Callable[[Any], Placer | None] | None] = ContextVar("maker", default=None)
 
 
 @dataclass(frozen=True)
-class Plan:
+class Assignment:
     """What the tasks of one kind that ask for one name get, ready to be put on.
 
     ``name`` is the alias they then ask Taskgraph for. ``converts`` says that another
@@ -51,7 +51,7 @@ class Plan:
     plain_env: Mapping[str, str] | None
 
     @classmethod
-    def of(cls, placement: Placement, own_implementation: tuple[Any, Any]) -> Plan:
+    def of(cls, placement: Placement, own_implementation: tuple[Any, Any]) -> Assignment:
         """``own_implementation``: implementation and os of the asked alias; Nones without one."""
         converts = own_implementation != (placement.implementation, placement.os)
         known = known_fields(placement.implementation)
@@ -94,8 +94,8 @@ class Placer:
     def __init__(self, run: KindRun, graph_config: Any) -> None:
         self.run = run
         self.graph_config = graph_config
-        self.plans: Plans = {}
-        self.converting: Plans = {}  # the same, but None where ``run`` need not know
+        self.assignments: Assignments = {}
+        self.converting: Assignments = {}  # the same, but None where ``run`` need not know
         self.problems: list[Problem] = []
 
     @classmethod
@@ -116,15 +116,17 @@ class Placer:
             refuse(error.problems, loading_kind=True)
         return None if run is None else cls(run, config.graph_config)
 
-    def plan(self, name: Any) -> Plan | None:
+    def assignment(self, name: Any) -> Assignment | None:
         """What a name gets; None where the configuration says nothing. Raises PlacementError."""
         if not isinstance(name, str):
             return None  # keyed still: a transform of the project's will make a name of it
-        if name not in self.plans:
-            plan = self._plan(name)
-            self.plans[name] = plan
-            self.converting[name] = plan if plan is not None and plan.converts else None
-        return self.plans[name]
+        if name not in self.assignments:
+            assignment = self._assignment(name)
+            self.assignments[name] = assignment
+            self.converting[name] = (
+                assignment if assignment is not None and assignment.converts else None
+            )
+        return self.assignments[name]
 
     def _name_of(self, task: Task) -> Any:
         """The worker name a task asks for. One keyed by what we know is made a plain one first.
@@ -134,26 +136,25 @@ class Placer:
         """
         name = task.get("worker-type")
         if isinstance(name, dict):
-            context = replace(self.run.context, profile=self.run.choice.profile)
-            picked, _ = pick(_keyed(name), context, ("worker-type",))
+            picked, _ = pick(keyed_in(name), self.run.context, ("worker-type",))
             if isinstance(picked, str):
                 task["worker-type"] = name = picked
         return name
 
-    def _plan(self, name: str) -> Plan | None:
+    def _assignment(self, name: str) -> Assignment | None:
         asked = asked_name(name)
         if asked is not None:
-            return self.plan(asked)
+            return self.assignment(asked)
         if not is_known(self.run.config, name, self.run.choice.overrides):
             return None  # Taskgraph's to report, or a name that a later transform replaces
         placement = self.run.place(name)
         if placement.silent:
             return None
         check_implementation(placement)
-        plan = Plan.of(placement, self._own_implementation(name))
+        assignment = Assignment.of(placement, self._own_implementation(name))
         if placement.moved:
-            add_alias(self.graph_config, plan.name, placement)
-        return plan
+            add_alias(self.graph_config, assignment.name, placement)
+        return assignment
 
     def _own_implementation(self, name: str) -> tuple[Any, Any]:
         from taskgraph.util.workertypes import worker_type_implementation
@@ -180,30 +181,35 @@ class Placer:
 
     def place(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """The name, env, ``worker`` and prelude."""
-        return self._refusing(tasks, self.plans, put_on)
+        return self._refusing(tasks, self.assignments, put_on)
 
-    def _refusing(self, tasks: Iterable[Task], plans: Plans, step: Step) -> Iterator[Task]:
-        yield from self._stepping(tasks, plans, step)
+    def _refusing(
+        self, tasks: Iterable[Task], assignments: Assignments, step: Step
+    ) -> Iterator[Task]:
+        yield from self._stepping(tasks, assignments, step)
         if self.problems:
             refuse(self.problems, loading_kind=True)
 
-    def _stepping(self, tasks: Iterable[Task], plans: Plans, step: Step) -> Iterator[Task]:
-        """``step(plan, task)`` for each task that has a plan; one with a problem goes no further.
+    def _stepping(
+        self, tasks: Iterable[Task], assignments: Assignments, step: Step
+    ) -> Iterator[Task]:
+        """``step(assignment, task)`` for each task that has one.
 
+        A task with a problem goes no further.
         This loop and :func:`put_on` are what every task of a graph costs: measure a change here
         with benchmarks/placement.py.
         """
         for task in tasks:
             try:
-                plan = plans[task["worker-type"]]
+                assignment = assignments[task["worker-type"]]
             except (KeyError, TypeError):
                 try:
-                    plan = self.plan(self._name_of(task))
+                    assignment = self.assignment(self._name_of(task))
                 except WorkersError as error:
                     self.problems += self._named(error.problems, task)
                     continue
-            if plan is not None:
-                found = step(plan, task)
+            if assignment is not None:
+                found = step(assignment, task)
                 if found:
                     self.problems += self._named(found, task)
                     continue
@@ -217,51 +223,43 @@ class Placer:
         ]
 
 
-def _keyed(raw: Any) -> Any:
-    """A value of a kind.yml that is keyed by something we know, as such; else as it is."""
-    key, table = next(iter(raw.items())) if isinstance(raw, dict) and len(raw) == 1 else ("", None)
-    if isinstance(table, dict) and key[:3] == "by-" and key[3:] in KEYED_BY:
-        return Keyed(key[3:], {str(name): _keyed(value) for name, value in table.items()})
-    return raw
-
-
 def label_of(task: Mapping[str, Any], kind: str) -> str:
     """The label that a task has, or that ``run`` will give it."""
     return str(task.get("label") or f"{kind}-{task.get('name')}")
 
 
-def _rename(plan: Plan, task: Task) -> list[Problem]:
-    if not plan.converts:
+def _rename(assignment: Assignment, task: Task) -> list[Problem]:
+    if not assignment.converts:
         return []
-    task["worker-type"] = plan.name
-    return plan.foreign(task.get("worker") or {})
+    task["worker-type"] = assignment.name
+    return assignment.foreign(task.get("worker") or {})
 
 
-def _restore(plan: Plan, task: Task) -> list[Problem]:
-    task["worker-type"] = plan.asked
+def _restore(assignment: Assignment, task: Task) -> list[Problem]:
+    task["worker-type"] = assignment.asked
     return []
 
 
-def put_on(plan: Plan, task: Task) -> list[Problem]:
+def put_on(assignment: Assignment, task: Task) -> list[Problem]:
     """Give a task its place, and all that comes with it; returns what is wrong with that."""
     # A copy, since tasks of a kind.yml may share one by an anchor.
     worker = task["worker"] = dict(task.get("worker") or ())
-    built_for = worker.get("implementation", plan.implementation)
-    if built_for != plan.implementation:
-        if plan.converts:
-            return [_built_for_another(plan.placement, built_for)]
+    built_for = worker.get("implementation", assignment.implementation)
+    if built_for != assignment.implementation:
+        if assignment.converts:
+            return [_built_for_another(assignment.placement, built_for)]
         if not has_env(built_for):
-            task["worker-type"] = plan.name
+            task["worker-type"] = assignment.name
             return []
-    problems = plan.foreign(worker) if plan.checks else []
-    task["worker-type"] = plan.name
-    if plan.overlay:
-        _overlay(worker, plan.overlay)
-    if plan.plain_env is None:
-        problems += _full_env(plan.placement, worker, "run" in task and comes_again())
-    elif plan.plain_env:
+    problems = assignment.foreign(worker) if assignment.checks else []
+    task["worker-type"] = assignment.name
+    if assignment.overlay:
+        _overlay(worker, assignment.overlay)
+    if assignment.plain_env is None:
+        problems += _full_env(assignment.placement, worker, "run" in task and comes_again())
+    elif assignment.plain_env:
         own = worker.get("env")
-        worker["env"] = {**plan.plain_env, **own} if own else dict(plan.plain_env)
+        worker["env"] = {**assignment.plain_env, **own} if own else dict(assignment.plain_env)
     return problems
 
 

@@ -19,7 +19,15 @@ from typing import Any
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.generate import GraphError, Wanted, describe, failing
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
-from taskgraph_workers.graph.placer import Placer, Plan, Task, comes_again, label_of, maker, put_on
+from taskgraph_workers.graph.placer import (
+    Assignment,
+    Placer,
+    Task,
+    comes_again,
+    label_of,
+    maker,
+    put_on,
+)
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
 from taskgraph_workers.model import ALIAS_FIELDS, Choice, Config, Context, Placement, Value
 
@@ -178,7 +186,7 @@ class Recorder(Placer):
         super().__init__(run, graph_config)
         self.seen = seen
         self.before: dict[str, Mapping[str, Any]] = {}
-        self.stand_ins: dict[str, Plan] = {}
+        self.stand_ins: dict[str, Assignment] = {}
         self.placed: set[tuple[str, str]] = set()
 
     @classmethod
@@ -203,9 +211,9 @@ class Recorder(Placer):
         """Note the task, and see that ``run`` can look its implementation up."""
         for task in tasks:
             self.before[label_of(task, self.run.context.kind)] = deepcopy(task.get("worker") or {})
-            plan = self._way(task)
-            if plan is not None and plan.converts:
-                task["worker-type"] = plan.name
+            assignment = self._way(task)
+            if assignment is not None and assignment.converts:
+                task["worker-type"] = assignment.name
             yield task
 
     def after_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
@@ -222,12 +230,12 @@ class Recorder(Placer):
         for task in tasks:
             if not ("run" in task and comes_again()):
                 self._note(task)
-                plan = self._way(task)
-                if plan is not None:
-                    if plan.converts:
+                assignment = self._way(task)
+                if assignment is not None:
+                    if assignment.converts:
                         # Older Taskgraphs refuse a field that they don't know.
-                        task["worker"] = _fitting(plan, task.get("worker") or {})
-                    put_on(plan, task)
+                        task["worker"] = _fitting(assignment, task.get("worker") or {})
+                    put_on(assignment, task)
             yield task
 
     def _note(self, task: Task) -> None:
@@ -241,25 +249,25 @@ class Recorder(Placer):
         worker = deepcopy(task.get("worker") or {})
         self.seen.asked[label] = Asked(label, kind, asked, worker, self.before.get(label))
 
-    def _way(self, task: Task) -> Plan | None:
-        """The plan of a task; a stand-in where there is none that Taskgraph could go by."""
+    def _way(self, task: Task) -> Assignment | None:
+        """The assignment of a task; a stand-in where there is none that Taskgraph could go by."""
         name = task.get("worker-type")
         if not isinstance(name, str):
             return None
         try:
-            plan = self.plan(name)
+            assignment = self.assignment(name)
         except WorkersError:
-            plan = None
-        if plan is None and self._own_implementation(name) == (None, None):
+            assignment = None
+        if assignment is None and self._own_implementation(name) == (None, None):
             return self._stand_in(asked_name(name) or name, task.get("worker") or {})
-        return plan
+        return assignment
 
-    def _stand_in(self, name: str, worker: Mapping[str, Any]) -> Plan:
+    def _stand_in(self, name: str, worker: Mapping[str, Any]) -> Assignment:
         if name not in self.stand_ins:
             placement = self._elsewhere(name) or self._nowhere(name, worker)
-            plan = Plan.of(replace(placement, moved=True), (None, None))
+            assignment = Assignment.of(replace(placement, moved=True), (None, None))
             add_alias(self.graph_config, generated_name(placement), placement)
-            self.stand_ins[name] = plan
+            self.stand_ins[name] = assignment
         return self.stand_ins[name]
 
     def _elsewhere(self, name: str) -> Placement | None:
@@ -280,7 +288,7 @@ class Recorder(Placer):
         return Placement((name,), self.run.choice, fields, moved=True)
 
 
-def _fitting(plan: Plan, worker: Mapping[str, Any]) -> dict[str, Any]:
+def _fitting(assignment: Assignment, worker: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a task's ``worker`` that the implementation knows."""
-    known = plan.known
+    known = assignment.known
     return {key: value for key, value in worker.items() if known is None or key in known}

@@ -28,7 +28,7 @@ from taskgraph_workers.errors import (
     listed,
 )
 from taskgraph_workers.graph.kind_files import KindFile
-from taskgraph_workers.graph.placer import Placer, Plan, put_on
+from taskgraph_workers.graph.placer import Assignment, Placer, put_on
 from taskgraph_workers.graph.recorder import Asked, Record
 from taskgraph_workers.graph.run import KindRun, kinds_folder
 from taskgraph_workers.graph.unused import choices, unused
@@ -99,13 +99,13 @@ class _Review:
     def _try(self, asked: Asked, placer: Placer) -> None:
         choice = placer.run.choice
         try:
-            plan = placer.plan(asked.name)
-            placement = placer.run.place(asked.name) if plan is None else plan.placement
+            assignment = placer.assignment(asked.name)
+            placement = placer.run.place(asked.name) if assignment is None else assignment.placement
         except PlacementError as error:
             self._unplaced(asked, choice, self._in_vain(asked.name) or error.problems[0])
             return
-        if plan is not None:
-            for problem in _refusals(plan, asked):
+        if assignment is not None:
+            for problem in _refusals(assignment, asked):
                 self.tell(_under(self._removed(problem, placement), choice), asked.label)
         self.overridden.note(asked, placement)
         self._count(asked, placement)
@@ -216,13 +216,16 @@ class _Review:
                     yield f"profile {profile!r}"
 
 
-def _refusals(plan: Plan, asked: Asked) -> list[Problem]:
+def _refusals(assignment: Assignment, asked: Asked) -> list[Problem]:
     """What a run would refuse this task for."""
-    if not plan.converts and asked.worker.get("implementation") in (None, plan.implementation):
-        return put_on(plan, {"worker-type": asked.name, "worker": dict(asked.worker)})
+    if not assignment.converts and asked.worker.get("implementation") in (
+        None,
+        assignment.implementation,
+    ):
+        return put_on(assignment, {"worker-type": asked.name, "worker": dict(asked.worker)})
     before = asked.worker if asked.before_run is None else asked.before_run
-    env, _ = task_env(plan.placement, asked.env)
-    return plan.foreign(before) + unmet(plan.placement, env)
+    env, _ = task_env(assignment.placement, asked.env)
+    return assignment.foreign(before) + unmet(assignment.placement, env)
 
 
 def _under(problem: Problem, choice: Choice) -> Problem:

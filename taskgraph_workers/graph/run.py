@@ -47,11 +47,15 @@ def kinds_of(graph_config: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class KindRun:
-    """What placement knows while one kind is loaded."""
+    """What placement knows while one kind is loaded. ``context`` has the profile of ``choice``."""
 
     config: Config
     context: Context
     choice: Choice
+
+    def __post_init__(self) -> None:
+        """Fill in what the context of a kind takes from its choice."""
+        object.__setattr__(self, "context", self.context.under(self.choice))
 
     @classmethod
     def of(cls, graph_config: Any, params: Mapping[str, Any], kind: str) -> KindRun | None:

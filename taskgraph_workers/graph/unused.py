@@ -64,7 +64,7 @@ def _used(seen: Record, kind: str, name: str) -> Iterator[Path]:
     """The entries that a name of a kind meets, under any profile."""
     run = seen.runs.get(kind) or next(iter(seen.runs.values()))
     for choice in choices(seen, kind):
-        context = replace(run.context, kind=kind, profile=choice.profile)
+        context = replace(run.context, kind=kind).under(choice)
         try:
             chain = chain_of(seen.config, name, layers_of(seen.config, choice), context)
         except PlacementError:
