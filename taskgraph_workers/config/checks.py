@@ -95,9 +95,20 @@ def _never_used(config: Config, names: Collection[str]) -> Iterator[Problem]:
         if key not in known and not any(match.matches(key, name) for name in names):
             what = f"no worker name is matched by {key!r}, so this is never used"
             yield Problem(what, path, did_you_mean(key, names), "warning")
+    yield from _protects_nothing(config, names)
     if config.dispatch is not None:
         for image in config.dispatch.commands:
             if not any(fits(pattern, image) for pattern in config.dispatch.images):
                 what = "this image is not allowed by dispatch.images, so its command is never run"
                 at = (*config.dispatch.path, "local", "commands", image)
                 yield Problem(what, at, severity="warning")
+
+
+def _protects_nothing(config: Config, names: Collection[str]) -> Iterator[Problem]:
+    """Names to protect that look misspelled. Others may be there for aliases yet to come."""
+    for index, key in enumerate(config.protected_workers):
+        if not any(match.matches(key, name) for name in names):
+            hint = did_you_mean(key, names)
+            if hint.startswith("did you mean"):
+                what = f"no worker name is matched by {key!r}, so this protects nothing"
+                yield Problem(what, (*TOP, "protect", "workers", index), hint, "warning")
