@@ -201,7 +201,9 @@ def table(shape: Shape, key: Shape = pattern) -> Shape:
     def read(raw: Any) -> dict[str, Any]:
         faults: list[Fault] = [each for each in map(_not_keyed, mapping(raw)) if each]
         value: dict[str, Any] = {}
-        for name, content in mapping(raw).items() if not faults else ():
+        for name, content in mapping(raw).items():
+            if _not_keyed(name):
+                continue
             try:
                 known = read_key(name, key)
                 value[known] = shape(content)

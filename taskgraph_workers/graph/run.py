@@ -22,7 +22,7 @@ def config_of(graph_config: Any, kinds: Iterable[str] | None = None) -> Config |
     ``kinds`` are the project's, to look up those that the configuration names. Raises ConfigError
     with every fault in it.
     """
-    if "workers-config" not in graph_config or not graph_config["workers-config"]:
+    if "workers-config" not in graph_config or graph_config["workers-config"] in (None, {}):
         return None
     workers = graph_config["workers"]
     aliases = project_aliases(workers["aliases"])

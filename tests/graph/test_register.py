@@ -84,6 +84,14 @@ def test_a_taskgraph_that_is_built_otherwise(
     assert counts() == before
 
 
+@pytest.mark.usefixtures("_as_it_was")
+@pytest.mark.parametrize("said", ["[]", "false", "0", '""'])
+def test_what_is_nothing_but_no_mapping(tmp_path: Path, said: str):
+    """Only a `workers-config` that is empty says nothing; a list or a `false` is a mistake."""
+    with pytest.raises(Refused, match="workers-config: must be a mapping, not"):
+        taskgraph_workers.register(graph_config(tmp_path, f"workers-config: {said}\n"))
+
+
 # --- nothing said, nothing changed ----------------------------------------------------------
 
 SILENT = {
