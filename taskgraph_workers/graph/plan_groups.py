@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ LONGEST = 1000
 
 #: Where two long values differ, so many of what they begin with in common are shown.
 CONTEXT = 80
+
+_DIGITS = re.compile("([0-9]+)")
 
 # From here on a value in JSON gets lines of its own.
 _WIDE = 60
@@ -91,13 +94,20 @@ UNCHANGED = Value("unchanged", note=True)
 
 def groups(moves: list[Mapping[str, Any]]) -> list[Group]:
     """Moves of ``plan --json`` by pools and kind; what stays in its pool comes last."""
-    ordered = sorted(moves, key=lambda move: (_key(move), move["label"]))
+    ordered = sorted(moves, key=lambda move: (_key(move), _natural(str(move["label"]))))
     return [_group(list(alike)) for _, alike in groupby(ordered, key=_key)]
 
 
 def _key(move: Mapping[str, Any]) -> tuple[bool, str, str, str]:
     before, after = move["from"]["pool"], move["to"]["pool"]
     return before == after, before, after, move["kind"]
+
+
+def _natural(label: str) -> list[tuple[int, str]]:
+    """A key by which ``train-9`` comes before ``train-10``."""
+    parts = enumerate(_DIGITS.split(label))
+    # Every second part is a number: the longer the larger, whatever its length.
+    return [(len(part.lstrip("0")) if at % 2 else 0, part) for at, part in parts]
 
 
 def _group(moves: list[Mapping[str, Any]]) -> Group:

@@ -320,15 +320,25 @@ def _varied(group: Group) -> Html:
     for at, row in enumerate(group.rows):
         if counts[at] < len(group.tasks):
             by_name.setdefault((row.what, row.name), []).append(at)
-    lines = []
-    for (_, name), ways in by_name.items():
-        shown = [f"{_as_words(group.rows[at])} ({_tasks(counts[at])})" for at in ways[:_WAYS]]
-        rest = len(ways) - _WAYS
-        shown += [f"and {rest} more way{'s' if rest != 1 else ''}"] if rest > 0 else []
-        lines.append(tag("li", tag("code", name), ": ", tag("bdi", "; ".join(shown))))
+    lines = [
+        tag("li", tag("code", name), ": ", tag("bdi", _ways(group, ways)))
+        for (_, name), ways in by_name.items()
+    ]
     if not lines:
         return Html("")
     return join(tag("p", "Differs by task", class_="caption"), tag("ul", *lines, class_="varied"))
+
+
+def _ways(group: Group, ways: Sequence[int]) -> str:
+    """How one field changes in so many ways, the most frequent first."""
+    counts = group.counts
+    if len(ways) > _WAYS and all(counts[at] == 1 for at in ways):
+        return f"in another way in each of {_tasks(len(ways))}"
+    most = sorted(ways, key=lambda at: -counts[at])[:_WAYS]
+    told = [f"{_as_words(group.rows[at])} ({_tasks(counts[at])})" for at in most]
+    rest = len(ways) - len(most)
+    told += [f"and {rest} more way{'' if rest == 1 else 's'}"] if rest else []
+    return "; ".join(told)
 
 
 def _as_words(row: Row) -> str:

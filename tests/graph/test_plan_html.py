@@ -167,6 +167,24 @@ def test_what_all_tasks_share_is_told_once():
     assert "1 → 3 (1 task); 1 → 4 (1 task)" in page
 
 
+def test_what_differs_is_told_by_how_many():
+    """The most frequent ways are told first; where each task has its own, only that."""
+    values = ["5", "3", "4", "4", "6", "4"]
+    moves = [move(f"a-{at}", env={"A": ["1", value]}) for at, value in enumerate(values)]
+    words = Page(render(plan(*moves))).words
+    assert "A: 1 → 4 (3 tasks); 1 → 5 (1 task); 1 → 3 (1 task); and 1 more way" in words
+    each = [move(f"a-{at}", env={"A": ["1", f"{at}"]}) for at in range(2, 7)]
+    assert "A: in another way in each of 5 tasks" in Page(render(plan(*each))).words
+
+
+def test_numbers_in_labels_count():
+    """Tasks come in the order in which people count."""
+    long = "a-" + "9" * 5000
+    labels = ["9²", "10", "a", "a-9", "a-9-10", "a-10-b", long]
+    (group,) = groups([move(label) for label in sorted(labels)])
+    assert [label for label, _ in group.tasks] == labels
+
+
 @pytest.mark.parametrize(
     ("value", "text", "note"),
     [
