@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Callable, Optional
 
 import yaml
@@ -47,12 +48,12 @@ def selections(
     params: Mapping[str, Any],
     context: Context,
     kinds: Callable[[], Iterable[str]],
-) -> tuple[Selection, ...]:
+) -> Iterator[Selection]:
     """What each source says, strongest first (rule 3).
 
     ``kinds`` names the project's kinds; it is asked only where a choice speaks of kinds. Raises
-    ConfigError for what is wrong in any of them, and PlacementError where a keyed
-    ``select.default`` has no branch here.
+    ConfigError for what is wrong in any of them, and PlacementError where ``select.default`` is
+    asked for, and is keyed and has no branch here.
     """
     environment, parameter = from_environment(), params.get(PARAMETER)
     if environment is not None and inside_task() and environment != parameter:
@@ -66,8 +67,14 @@ def selections(
         for raw, source in sources
         if raw is not None
     ]
+    return chain(said, _default(config, context))
+
+
+def _default(config: Config, context: Context) -> Iterator[Selection]:
+    """What ``select.default`` says here; looked at only where no stronger source decides."""
     default, _ = pick(config.select.default, context, (*TOP, "select", "default"))
-    return (*said, default) if default is not None else tuple(said)
+    if default is not None:
+        yield default
 
 
 def _asked(kinds: Callable[[], Iterable[str]], raw: Any) -> Iterable[str] | None:

@@ -80,6 +80,17 @@ def test_a_keyed_default(graph):
     assert choice(graph, level="1") == "usual"
 
 
+def test_a_keyed_default_without_a_branch_here(tmp_path):
+    """It refuses a run that asks it, and not one whose choice a stronger source has made."""
+    select = {"default": {"by-level": {"3": "branch"}}}
+    graph = graph_config(tmp_path, {**CONFIG, "select": select})
+    assert "select.default.by-level: no branch for level '1'" in problems(graph, level="1")
+    assert choice(graph, level="1", workers="said") == "said"
+    assert choice(graph, level="1", workers={"train": "said"}) == "said"
+    overrides = {"workers": {"b-gpu": "away/gpu"}}
+    assert "no branch for level '1'" in problems(graph, level="1", workers=overrides)
+
+
 @pytest.mark.parametrize(
     ("by", "key"),
     [("level", "1"), ("project", "shop"), ("tasks-for", "github-push"), ("kind", "train")],
