@@ -8,11 +8,34 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Union
 
 #: Where a value stands: the keys (and list indices) that lead to it.
 Path = tuple[Union[str, int], ...]
+
+# --- What kind of fault it is: what code decides by, where a message is for people --------------
+
+#: A name leads to no alias, and no entry places it. ``names``: the chain.
+DEAD_END = "dead-end"
+#: A name is no alias, and its entry gives some alias fields only. ``names``: the chain.
+INCOMPLETE = "incomplete"
+#: Worker names lead to each other. ``names``: those that do.
+LOOP = "loop"
+#: Profiles extend each other. ``names``: those that do.
+EXTENDS_LOOP = "extends-loop"
+#: A keyed value has no branch for the context. ``names``: what it is keyed by.
+NO_BRANCH = "no-branch"
+#: Several patterns match one name. ``names``: the patterns.
+AMBIGUOUS = "ambiguous"
+#: Env that is required is not set on a task. ``names``: the variable.
+UNMET = "unmet"
+#: The configuration alone sets no such env: a task may have it. ``names``: the variable.
+UNSET = "unset"
+#: A profile leaves out names that a task may ask for. ``names``: these.
+LEFT_OUT = "left-out"
+#: An implementation knows no such field of ``worker``. ``names``: the field.
+FOREIGN = "foreign-field"
 
 #: How many names a message lists when it says what exists.
 MOST_NAMES = 10
@@ -36,6 +59,9 @@ class Problem:
 
     ``path`` is the key path; ``file``, ``line`` and ``column`` (both from 1; 0 where unknown) are
     looked up only when a problem is about to be shown. ``severity`` is ``error`` or ``warning``.
+    ``profiles`` are those that it comes up under, told behind the message. ``code`` is what kind
+    of fault it is, one of those above if anything hangs on it, and ``names`` what it is about;
+    what tells people the same is one problem all the same.
     """
 
     message: str
@@ -45,6 +71,15 @@ class Problem:
     file: str = ""
     line: int = 0
     column: int = 0
+    profiles: tuple[str, ...] = ()
+    code: str = field(default="", compare=False)
+    names: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def text(self) -> str:
+        """The message, with the profiles that it comes up under."""
+        under = " and ".join(map(repr, self.profiles))
+        return f"{self.message} under profile {under}" if under else self.message
 
     def at(self, file: str, line: int, column: int) -> Problem:
         """The same problem, with the place in a file where it stands."""
@@ -52,9 +87,9 @@ class Problem:
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
-        parts = [place, dotted(self.path), self.message]
+        parts = [place, dotted(self.path), self.text]
         if self.severity != "error":
-            parts[2] = f"{self.severity}: {self.message}"
+            parts[2] = f"{self.severity}: {self.text}"
         text = ": ".join(part for part in parts if part)
         return f"{text}\n    hint: {self.hint}" if self.hint else text
 

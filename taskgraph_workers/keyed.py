@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Callable
 
 from taskgraph_workers import match
-from taskgraph_workers.errors import Path, PlacementError, Problem, listed
+from taskgraph_workers.errors import AMBIGUOUS, NO_BRANCH, Path, PlacementError, Problem, listed
 from taskgraph_workers.model import KEYED_BY, Context, Keyed
 
 
-def refused(message: str, path: Path, hint: str = "") -> PlacementError:
+def refused(
+    message: str, path: Path, hint: str = "", code: str = "", names: Iterable[str] = ()
+) -> PlacementError:
     """An error with one problem."""
-    return PlacementError(Problem(message, path, hint))
+    return PlacementError(Problem(message, path, hint, code=code, names=tuple(names)))
 
 
 def keyed_in(
@@ -45,7 +47,8 @@ def pick(value: Any, context: Context, path: Path) -> tuple[Any, Path]:
         if key is None or key not in value.choices:
             what = f"{value.by} {name!r}" if name is not None else f"unknown {value.by}"
             hint = f"there is: {listed(value.choices)}"
-            raise refused(f"no branch for {what}, and no default", path, hint)
+            what = f"no branch for {what}, and no default"
+            raise refused(what, path, hint, NO_BRANCH, [value.by])
         value, path = value.choices[key], (*path, key)
     return value, path
 
@@ -68,4 +71,5 @@ def one(table: Mapping[str, object], name: str, path: Path) -> str | None:
     try:
         return match.one(table, name)
     except match.Ambiguous as clash:
-        raise refused(str(clash), path, "write the name itself as a key") from None
+        hint = "write the name itself as a key"
+        raise refused(str(clash), path, hint, AMBIGUOUS, clash.keys) from None

@@ -17,7 +17,18 @@ from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers import match
-from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
+from taskgraph_workers.errors import (
+    DEAD_END,
+    EXTENDS_LOOP,
+    INCOMPLETE,
+    LOOP,
+    UNMET,
+    Path,
+    PlacementError,
+    Problem,
+    did_you_mean,
+    listed,
+)
 from taskgraph_workers.implementations import has_env
 from taskgraph_workers.keyed import one, pick, refused
 from taskgraph_workers.model import (
@@ -55,8 +66,7 @@ def chain_of(
         if to is None or to == names[-1]:
             return tuple(names)
         if to in names:
-            loop = " -> ".join([*names, to])
-            raise refused(f"worker names lead to each other in a loop: {loop}", where)
+            raise _loop(config, [*names, to], where)
         names.append(to)
 
 
@@ -241,8 +251,8 @@ def lineage(config: Config, profile: str | None) -> tuple[Profile, ...]:
                 did_you_mean(profile, config.profiles),
             )
         if any(profile == seen.name for seen in found):
-            loop = " -> ".join([*(seen.name for seen in found), profile])
-            raise refused(f"profiles extend each other in a loop: {loop}", found[0].path)
+            way = [*(seen.name for seen in found), profile]
+            raise PlacementError(extends_loop(way, found[0].path))
         found.append(config.profiles[profile])
         profile = found[-1].extends
     return tuple(found)
@@ -305,11 +315,12 @@ def unmet(placement: Placement, names: Iterable[str]) -> list[Problem]:
     present = set(names)
     return [
         Problem(
-            f"{name} is required on {placement.asked!r} and is not set"
-            + _way(placement.chain)
-            + (f" under profile {placement.choice.profile!r}" if placement.choice.profile else ""),
+            f"{name} is required on {placement.asked!r} and is not set{_way(placement.chain)}",
             required.path,
             f"give {name} in workers-config.workers, in the profile, or in the task's env",
+            profiles=(placement.choice.profile,) if placement.choice.profile else (),
+            code=UNMET,
+            names=(name,),
         )
         for required in placement.require
         for name in required.env
@@ -337,6 +348,25 @@ def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool
 # --- What is said when it can't be ----------------------------------------------------------
 
 
+def _loop(config: Config, way: Sequence[str], where: Path) -> PlacementError:
+    """Names that lead to each other; ``way`` ends in the first that comes again."""
+    loop = way[way.index(way[-1]) : -1]
+    ends = next((name for name in loop if match.find(config.aliases, name)), "")
+    hint = "send one of them on to an alias"
+    if ends:
+        hint = f"to end the chain at {ends!r}, send it to itself: {ends}: {ends}"
+    what = f"worker names lead to each other in a loop: {' -> '.join(way)}"
+    return refused(what, where, hint, LOOP, loop)
+
+
+def extends_loop(way: Sequence[str], path: Path) -> Problem:
+    """Profiles that extend each other; ``way`` ends in the first that comes again."""
+    what = f"profiles extend each other in a loop: {' -> '.join(way)}"
+    loop = tuple(way[way.index(way[-1]) : -1])
+    hint = "leave out `extends` where the chain is to end"
+    return Problem(what, path, hint, code=EXTENDS_LOOP, names=loop)
+
+
 def _dead_end(
     config: Config, chain: Sequence[str], choice: Choice, context: Context, fields: dict[str, Value]
 ) -> PlacementError:
@@ -347,6 +377,8 @@ def _dead_end(
             f"{name!r} is no alias{way}, so its entry must give {missing} too",
             next(iter(fields.values())).path,
             "or send it on: to: <a worker name>",
+            INCOMPLETE,
+            chain,
         )
     sender = chain[-2] if len(chain) > 1 else name
     _, where = _sent_on(config, sender, layers_of(config, choice), context)
@@ -358,7 +390,7 @@ def _dead_end(
         names = (*config.aliases, *(key for each in here for key in each.layer.entries))
         hint = did_you_mean(name, (known for known in names if known not in chain))
     what = f"{name!r} leads nowhere{under}{way}: it is no alias in workers.aliases"
-    return refused(what, where, hint)
+    return refused(what, where, hint, DEAD_END, chain)
 
 
 def _way(chain: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from taskgraph_workers.errors import (
     MOST_NAMES,
+    UNMET,
     ConfigError,
     PlacementError,
     Problem,
@@ -41,6 +42,7 @@ def test_a_path_reads_as_people_write_it(path: tuple[str | int, ...], text: str)
         (Problem("is wrong", PATH), "workers-config.require[0].env: is wrong"),
         (Problem("is wrong", hint="do this"), "is wrong\n    hint: do this"),
         (Problem("looks odd", ("a",), severity="warning"), "a: warning: looks odd"),
+        (Problem("is wrong", profiles=("p", "q")), "is wrong under profile 'p' and 'q'"),
         (Problem("is wrong").at("config.yml", 3, 7), "config.yml:3:7: is wrong"),
         (Problem("is wrong", ("a",)).at("config.yml", 3, 7), "config.yml:3:7: a: is wrong"),
         (Problem("is wrong", ("a",)).at("config.yml", 0, 0), "config.yml: a: is wrong"),
@@ -101,3 +103,10 @@ def test_without_a_near_name_all_are_listed():
     """Where nothing is near, the hint says what there is; where there is nothing, it is empty."""
     assert did_you_mean("zebra", ["onprem", "gcp-spot"]) == "there is: gcp-spot, onprem"
     assert did_you_mean("zebra", []) == ""
+
+
+def test_what_reads_the_same_is_one_problem():
+    """What code decides by tells no two problems apart that people could not tell apart."""
+    told = Problem("is wrong", PATH)
+    assert len({told, Problem("is wrong", PATH, code=UNMET, names=("A",))}) == 1
+    assert told != Problem("is wrong", PATH, profiles=("p",))

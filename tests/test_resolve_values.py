@@ -9,7 +9,7 @@ import pytest
 from placing import config, layer, plain, profile
 from test_resolve import ALIASES, CONTEXT, POOL, place, refusal
 
-from taskgraph_workers.errors import PlacementError, Problem
+from taskgraph_workers.errors import INCOMPLETE, NO_BRANCH, PlacementError, Problem
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import Choice, Config, Context, Keyed, Value
 from taskgraph_workers.resolve import is_known, lineage, resolve, task_env
@@ -100,6 +100,7 @@ def test_an_entry_without_a_branch_says_which_it_is(where: str):
     problem = refusal("gpu", **{where: {"g.*": keyed("level", **{"3": {"env": {}}})}})
     assert problem.message == "no branch for level '1', and no default"
     assert problem.path[-2:] == ("g.*", "by-level")
+    assert (problem.code, problem.names) == (NO_BRANCH, ("level",))
 
 
 def test_a_field_keyed_to_nothing_is_not_said():
@@ -220,6 +221,12 @@ def test_a_name_that_another_profile_knows_says_so():
     assert problem.hint == "did you mean 'gpu'?"
 
 
+def test_a_loop_says_where_it_can_end():
+    """At the alias in it, if there is one: there what the hint says makes it right."""
+    assert "gpu: gpu" in refusal("a", child={"a": "gpu"}, parent={"gpu": "a"}).hint
+    assert place("a", child={"a": "gpu", "gpu": "gpu"}, parent={"gpu": "a"}).alias == "gpu"
+
+
 def test_an_entry_for_no_alias_must_be_complete():
     """What is missing is named, at what is there."""
     problem = refusal("a", child={"a": "lab", "lab": {"worker-type": "x", "os": "linux"}})
@@ -228,6 +235,7 @@ def test_an_entry_for_no_alias_must_be_complete():
         "provisioner, implementation too"
     )
     assert problem.path[:4] == ("profiles", "child", "workers", "lab")
+    assert (problem.code, problem.names) == (INCOMPLETE, ("a", "lab"))
 
 
 def test_a_profile_that_is_not_there_is_refused():

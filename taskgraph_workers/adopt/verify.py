@@ -148,11 +148,11 @@ def _here(hand: Hand, config: Config, name: str, run: Mapping[str, str]) -> Outc
     try:
         placement = resolve(config, name, Choice(run[hand.keys.by], "adopt"), context)
     except PlacementError as error:
-        return Outcome(refused=error.problems[0].message)
+        return Outcome(refused=error.problems[0].text)
     env = {key: value.value for key, value in placement.env.items() if value.value is not None}
     missing = unmet(placement, env)
     if missing:
-        return Outcome(refused=missing[0].message)
+        return Outcome(refused=missing[0].text)
     shown = {
         key: str(detect.render(value)) if isinstance(value, detect.Detect) else str(value)
         for key, value in env.items()

@@ -120,7 +120,7 @@ def as_json(problem: Problem) -> dict[str, Any]:
         "line": problem.line or None,
         "column": problem.column or None,
         "path": dotted(problem.path),
-        "message": problem.message,
+        "message": problem.text,
         "hint": problem.hint,
     }
 
@@ -137,7 +137,7 @@ def show(found: Sequence[Problem], output: Output) -> None:
 def _row(problem: Problem) -> list[Cell]:
     place = ":".join(str(part) for part in (problem.line, problem.column) if part)
     lines: list[Line] = [Styled(dotted(problem.path), "cyan")] if problem.path else []
-    lines.append(problem.message)
+    lines.append(problem.text)
     lines += [[Styled("hint: ", "dim"), problem.hint]] if problem.hint else []
     return [place, Styled(problem.severity, SEVERITIES.get(problem.severity, "")), lines]
 

@@ -137,7 +137,7 @@ class Story:
             yield f"protect.kinds keeps kind {kind!r} where it is, under every profile"
         problem = level_problem(self.config, self.choice, self.context.level)
         if problem is not None:
-            yield problem.message
+            yield problem.text
 
     def place(self, path: Path, value: Any = None, source: str = "") -> Problem:
         """Where a value stands, as a problem's place."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Union
 from taskgraph_workers.cli import options, reading
 from taskgraph_workers.cli.layout import Cell, Line, Part, Styled
 from taskgraph_workers.cli.output import Output
-from taskgraph_workers.errors import PlacementError, Problem, WorkersError, did_you_mean
+from taskgraph_workers.errors import DEAD_END, PlacementError, Problem, WorkersError, did_you_mean
 
 if TYPE_CHECKING:
     from taskgraph_workers.model import Config, Context, Placement
 
 #: A placement, or why there is none.
-Outcome = Union["Placement", str]
+Outcome = Union["Placement", Problem]
 
 #: What is shown for no profile, where there are no profiles.
 NO_PROFILE = ""
@@ -112,7 +112,7 @@ def _outcome(config: Config, name: str, profile: str, context: Context) -> Outco
     try:
         return resolve(config, name, Choice(profile or None, "--profile"), context)
     except PlacementError as error:
-        return error.problems[0].message
+        return error.problems[0]
 
 
 # --- JSON -----------------------------------------------------------------------------------
@@ -122,11 +122,7 @@ def _as_json(
     table: Mapping[str, Mapping[str, Outcome]], profiles: Iterable[str]
 ) -> dict[str, dict[str, Any]]:
     return {
-        profile: {
-            name: None if isinstance(of[profile], str) else placement_json(of[profile])
-            for name, of in table.items()
-        }
-        for profile in profiles
+        profile: {name: _told(of[profile]) for name, of in table.items()} for profile in profiles
     }
 
 
@@ -181,7 +177,7 @@ def _show(
         rows += [[""]] if rows else []
         rows.append([[_heading(name, config)]])
         for profiles, outcome in _alike(of):
-            if isinstance(outcome, str):
+            if isinstance(outcome, Problem):
                 rows.append([[_nowhere(profiles, outcome)]])
             else:
                 rows.append(_row(_profiles(config, profiles, len(of), context), outcome))
@@ -206,8 +202,9 @@ def _alike(of: Mapping[str, Outcome]) -> list[tuple[list[str], Outcome]]:
     return found
 
 
-def _told(outcome: Outcome) -> object:
-    return "nowhere" if isinstance(outcome, str) else placement_json(outcome)
+def _told(outcome: Outcome) -> dict[str, Any] | None:
+    """A placement as other programs read it; null for a name that leads nowhere."""
+    return None if isinstance(outcome, Problem) else placement_json(outcome)
 
 
 def _profiles(config: Config, profiles: Sequence[str], count: int, context: Context) -> list[Line]:
@@ -224,9 +221,12 @@ def _profiles(config: Config, profiles: Sequence[str], count: int, context: Cont
     return lines
 
 
-def _nowhere(profiles: Sequence[str], why: str) -> list[Part]:
+def _nowhere(profiles: Sequence[str], why: Problem) -> list[Part]:
     """A line across the table, for a name that leads nowhere."""
-    reason = why.partition(": ")[2] if " leads nowhere " in why else why
+    reason = why.text
+    if why.code == DEAD_END:
+        it = "it" if len(why.names) == 1 else f"{' -> '.join(why.names)}, which"
+        reason = f"{it} is no alias in workers.aliases"
     where = ", ".join(filter(None, profiles))
     return [f"  {where}  " if where else "  ", Styled("nowhere", "red"), f": {reason}"]
 

@@ -13,8 +13,9 @@ from taskgraph_workers.config.contexts import selections
 from taskgraph_workers.config.names import Known, fits, is_plain
 from taskgraph_workers.config.tables import Table, layer_tables
 from taskgraph_workers.config.trial import Trial
-from taskgraph_workers.errors import Path, Problem, did_you_mean
+from taskgraph_workers.errors import AMBIGUOUS, Path, Problem, did_you_mean
 from taskgraph_workers.model import ALIASES, TOP, Config
+from taskgraph_workers.resolve import extends_loop
 
 
 def problems(config: Config, known: Known, left_out: Sequence[Path]) -> list[Problem]:
@@ -66,10 +67,7 @@ def _extends_loops(config: Config) -> Iterator[Problem]:
             way.append(onto)
         if len(way) > 1 and way[-1] == name and name not in told:
             told.update(way)
-            loop = " -> ".join(way)
-            yield Problem(
-                f"profiles extend each other in a loop: {loop}", (*profile.path, "extends")
-            )
+            yield extends_loop(way, (*profile.path, "extends"))
 
 
 def _clashes(config: Config, names: Collection[str]) -> Iterator[Problem]:
@@ -81,8 +79,8 @@ def _clashes(config: Config, names: Collection[str]) -> Iterator[Problem]:
             found = match.find(table, name)
             if len(found) > 1 and found not in told:
                 told.add(found)
-                what = str(match.Ambiguous(name, found))
-                yield Problem(what, (*path, found[-1]), "write the name itself as a key")
+                what, hint = str(match.Ambiguous(name, found)), "write the name itself as a key"
+                yield Problem(what, (*path, found[-1]), hint, code=AMBIGUOUS, names=found)
 
 
 def _never_used(config: Config, names: Collection[str]) -> Iterator[Problem]:

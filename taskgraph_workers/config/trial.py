@@ -13,7 +13,18 @@ from taskgraph_workers import match
 from taskgraph_workers.config.contexts import contexts, keyed_values, selections
 from taskgraph_workers.config.names import fits
 from taskgraph_workers.config.tables import layer_tables, quick, translated
-from taskgraph_workers.errors import Path, PlacementError, Problem, listed
+from taskgraph_workers.errors import (
+    AMBIGUOUS,
+    DEAD_END,
+    LEFT_OUT,
+    LOOP,
+    NO_BRANCH,
+    UNSET,
+    Path,
+    PlacementError,
+    Problem,
+    listed,
+)
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import ALIASES, TOP, Choice, Config, Context, Placement
 from taskgraph_workers.resolve import changes_for, layers_of, level_problem, lineage, resolve
@@ -25,7 +36,7 @@ _OWN_ENV = "give it in workers-config.workers or the profile, if not every task 
 
 def tasks_decide(problem: Problem) -> bool:
     """Whether a problem found here is one only as long as the tasks of the graph are unknown."""
-    return problem.severity == "warning" and problem.hint in (_SOME_KINDS, _OWN_ENV)
+    return problem.code in (LEFT_OUT, UNSET)
 
 
 class Trial:
@@ -145,23 +156,21 @@ class Trial:
     def _failed(
         self, problem: Problem, chain: Sequence[str], choice: Choice, context: Context
     ) -> None:
-        path = problem.path
-        if len(path) == 1 or path in (ALIASES, (*TOP, "workers")):
-            return  # patterns that clash, which are told already
-        if path and str(path[-1]).startswith("by-"):
+        if problem.code == AMBIGUOUS:
+            return  # told already
+        if problem.code == NO_BRANCH:
             self._no_branch(problem, context)
-        elif len(set(chain)) < len(chain):
-            loop = frozenset(chain[chain.index(chain[-1]) :])
-            self.found.setdefault(loop, problem)
-        elif not path:
+        elif problem.code == LOOP:
+            self.found.setdefault(frozenset(problem.names), problem)
+        elif problem.code == DEAD_END and not problem.path:
             self._nowhere(problem, chain[-1], choice, context)
         else:
             self.ended.add((choice.profile, chain[-1]))
-            self.found.setdefault(path, problem)
+            self.found.setdefault(problem.path, problem)
 
     def _no_branch(self, problem: Problem, context: Context) -> None:
         """A value without a branch is a fault where it is sure that the context comes up."""
-        by = str(problem.path[-1])[3:]
+        (by,) = problem.names
         if problem.path[:2] == ALIASES:
             return  # Taskgraph's own; it may be an alias for other levels
         problem = translated(problem, self.config)
@@ -188,9 +197,14 @@ class Trial:
         for profile, names in self.unplaced.items():
             told = [name for name in names if (profile, name) not in self.ended]
             if told:
-                what = f"under this profile nothing places {listed(told)}"
-                path = self.config.profiles[profile].path
-                yield Problem(what, path, _SOME_KINDS, "warning")
+                yield Problem(
+                    f"under this profile nothing places {listed(told)}",
+                    self.config.profiles[profile].path,
+                    _SOME_KINDS,
+                    "warning",
+                    code=LEFT_OUT,
+                    names=tuple(told),
+                )
 
     def _placed(self, placement: Placement) -> None:
         said = {**placement.env, **placement.env_override}
@@ -205,6 +219,12 @@ class Trial:
 
     def _requirements(self) -> Iterator[Problem]:
         for (path, env, profile), names in sorted(self.unset.items(), key=lambda each: each[0][:2]):
-            under = f" under profile {profile!r}" if profile else ""
-            what = f"{env} is required, and nothing here sets it on {listed(names)}{under}"
-            yield Problem(what, path, _OWN_ENV, "warning")
+            yield Problem(
+                f"{env} is required, and nothing here sets it on {listed(names)}",
+                path,
+                _OWN_ENV,
+                "warning",
+                profiles=(profile,) if profile else (),
+                code=UNSET,
+                names=(env,),
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from taskgraph_workers.errors import Problem, did_you_mean
+from taskgraph_workers.errors import FOREIGN, Problem, did_you_mean
 from taskgraph_workers.keyed import refused
 from taskgraph_workers.model import Placement
 
@@ -68,4 +68,6 @@ def _foreign(placement: Placement, field: str) -> Problem:
         f"places {placement.asked!r} on {placement.pool}",
         placement.fields["implementation"].path,
         f"take the field away and give what replaces it: worker: {{{field}: null, ...}}",
+        code=FOREIGN,
+        names=(field,),
     )

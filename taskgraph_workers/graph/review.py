@@ -7,7 +7,6 @@ what a run takes although it is hardly meant, and an info what is meant, perhaps
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +19,10 @@ from taskgraph_workers.config.selection import known_of
 from taskgraph_workers.config.tables import translated
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import (
+    AMBIGUOUS,
+    FOREIGN,
+    NO_BRANCH,
+    UNMET,
     Path,
     PlacementError,
     Problem,
@@ -38,10 +41,6 @@ from taskgraph_workers.resolve import (
     task_env,
     unmet,
 )
-
-# What comes before the profile, at the end of a message.
-_UNDER = " under profile "
-_AT_END = re.compile(rf"(.*){_UNDER}('[^']*')", re.DOTALL)
 
 #: What is told of several tasks, and the labels of these.
 Told = dict[Problem, list[str]]
@@ -120,9 +119,9 @@ class _Review:
 
     def _removed(self, problem: Problem, placement: Placement) -> Problem:
         """The problem; where required env is missing since a null removes it, it says where."""
-        if problem.path not in [each.path for each in placement.require]:
+        if problem.code != UNMET:
             return problem
-        said = {**placement.env, **placement.env_override}.get(problem.message.split(" ", 1)[0])
+        said = {**placement.env, **placement.env_override}.get(problem.names[0])
         if said is None:
             return problem
         place = located(Problem("", said.path), self.config)
@@ -134,7 +133,7 @@ class _Review:
         if choice == self.seen.runs[asked.kind].choice:
             there = self.file(asked.kind).at(problem, "worker-type", asked.name)
             self.tell(there, asked.label)
-        elif problem.path and str(problem.path[-1]).startswith("by-"):
+        elif problem.code in (NO_BRANCH, AMBIGUOUS):
             self.tell(_under(problem, choice), asked.label)
         elif choice.profile is not None:
             names = self.partial.setdefault(choice.profile, {})
@@ -229,26 +228,23 @@ def _refusals(assignment: Assignment, asked: Asked) -> list[Problem]:
 
 
 def _under(problem: Problem, choice: Choice) -> Problem:
-    """The problem, saying at its end which profile it comes with, if it does not say so yet."""
-    profile = choice.profile
-    if profile is None or repr(profile) in problem.message:
+    """The problem, saying which profile it comes up under, unless its message does."""
+    by_profile = problem.code == NO_BRANCH and problem.names == ("profile",)
+    if choice.profile is None or by_profile or problem.code == FOREIGN:
         return problem
-    return replace(problem, message=f"{problem.message}{_UNDER}{profile!r}")
+    return replace(problem, profiles=(choice.profile,))
 
 
 def _together(told: Told) -> Told:
-    """Problems that differ in nothing but the profile at their end, as one."""
+    """Problems that differ in nothing but the profiles they come up under, as one."""
     alike: dict[tuple[Problem, tuple[str, ...]], list[str]] = {}
     for problem, labels in told.items():
-        found = _AT_END.fullmatch(problem.message)
-        key = problem if found is None else replace(problem, message=found[1])
-        profiles = alike.setdefault((key, tuple(sorted(labels))), [])
-        profiles += [] if found is None else [found[2]]
-    merged: Told = {}
-    for (problem, names), profiles in alike.items():
-        end = _UNDER + " and ".join(profiles) if profiles else ""
-        merged[replace(problem, message=problem.message + end)] = list(names)
-    return merged
+        key = (replace(problem, profiles=()), tuple(sorted(labels)))
+        alike.setdefault(key, []).extend(problem.profiles)
+    return {
+        replace(problem, profiles=tuple(profiles)): list(labels)
+        for (problem, labels), profiles in alike.items()
+    }
 
 
 def _named(problem: Problem, labels: Sequence[str]) -> Problem:

@@ -165,7 +165,8 @@ def test_a_loop_of_overrides_names_the_source():
         resolve(config(), "b-cpu", Choice("spot", SOURCE, (said.overrides,)), Context())
     assert str(located(caught.value, config())) == (
         "parameter workers.workers.b-gpu.to: "
-        "worker names lead to each other in a loop: b-cpu -> b-gpu -> b-cpu"
+        "worker names lead to each other in a loop: b-cpu -> b-gpu -> b-cpu\n"
+        "    hint: to end the chain at 'b-cpu', send it to itself: b-cpu: b-cpu"
     )
 
 

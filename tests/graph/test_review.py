@@ -148,10 +148,10 @@ def test_required_env_is_missing_under_another_profile(project: Project):
 
 
 def test_what_is_wrong_under_several_profiles_is_told_once(project: Project):
-    """The same fault of the same tasks names all the profiles that it comes with."""
+    """The same fault of the same tasks names all its profiles, however these are called."""
     project.config(
         {
-            "profiles": {"lab": {}, "cloud": {"extends": "lab"}},
+            "profiles": {"lab": {}, "cloud's": {"extends": "lab"}},
             "select": {"default": "lab"},
             "require": [{"workers": "b-gpu", "env": "GPUS"}],
         }
@@ -159,7 +159,7 @@ def test_what_is_wrong_under_several_profiles_is_told_once(project: Project):
     project.kind("train", {"one": {}, "two": {}})
     told = of(checked(project, code=1), "error")
     assert told["message"].startswith("train-one and train-two: GPUS is required")
-    assert told["message"].endswith(" under profile 'lab' and 'cloud'")
+    assert told["message"].endswith(" under profile 'lab' and \"cloud's\"")
 
 
 def test_required_env_that_every_task_has_of_its_own(project: Project):
