@@ -223,6 +223,7 @@ def test_a_name_that_another_profile_knows_says_so():
 
 def test_a_loop_says_where_it_can_end():
     """At the alias in it, if there is one: there what the hint says makes it right."""
+    assert refusal("a", child={"a": "b", "b": "a"}).hint == "send one of them on to an alias"
     assert "gpu: gpu" in refusal("a", child={"a": "gpu"}, parent={"gpu": "a"}).hint
     assert place("a", child={"a": "gpu", "gpu": "gpu"}, parent={"gpu": "a"}).alias == "gpu"
 
