@@ -1,4 +1,7 @@
-"""What README and pages show of a configuration is one, and does what they say."""
+"""What README and pages show of a configuration is one, and does what they say.
+
+Pages with commands are followed in tests/cli/test_how_to.py and test_tutorial.py.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +46,6 @@ def test_the_readme():
     name, pool = "b-largegpu-xlargedisk", "shop-1/b-linux-v100-gpu-4-1tb"
     assert place(config, name, Choice("gcp-spot")) == (pool, env)
     assert place(config, name, Choice("onprem")) == ("shop-onprem/snakepit", env)
-
-
-def test_the_tutorial():
-    """Its steps, one below the other, are a configuration that moves the one alias there is."""
-    register, machines, profile = blocks("docs/tutorials/first-profile.md")
-    alias = "{provisioner: cloud, worker-type: '{alias}', implementation: docker-worker, os: linux}"
-    workers = f"workers: {{aliases: {{gpu-large: {alias}}}}}\n"
-    config = valid(register + workers + machines + profile)
-    env = {"GPUS": "0 1 2 3", "WORKSPACE": "12000"}
-    assert place(config, "gpu-large", Choice()) == ("cloud/gpu-large", env)
-    assert place(config, "gpu-large", Choice("onprem")) == ("shop-onprem/big-machine", env)
 
 
 SHAPES = [

@@ -1,38 +1,93 @@
-"""The pages about looking before a move: what they show is what the command prints."""
+"""The pages, done as a reader would do them: what they show is what the commands print."""
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.cli.commands import command
 from tests.graph.support import ROOT
+from tests.pages import Command, Reader, example, shop, steps, without_places
 
-PAGES = [ROOT / "docs" / "how-to" / f"{name}.md" for name in ("find-out-why",)]
-BLOCK = re.compile(r"```console\n\$ taskgraph-workers (.*)\n((?:.*\n)+?)```")
-
-
-def examples() -> list[tuple[str, str]]:
-    """Each command of the pages that is shown with what it prints."""
-    return [found for page in PAGES for found in BLOCK.findall(page.read_text("utf-8"))]
-
-
-def without_lines(text: str) -> str:
-    """A text without line numbers, which move with every edit of the example."""
-    return re.sub(r"\.yml:\d+", ".yml:N", text)
-
-
-def test_there_are_examples():
-    """The pages have the examples that are run here."""
-    assert len(examples()) == 3
+DOCS = ROOT / "docs"
+#: Pages that go on with the tutorial's project, and change it.
+SHOP = ("add-an-alias", "add-a-profile", "share-a-file", "try-a-gpu-type", "move-a-kind-on-prem")
+#: Pages about this repository's own example, which they leave as it is.
+EXAMPLE = ("find-out-why", "choose-a-profile", "review-a-plan", "check-before-you-push")
+#: Pages whose commands have a test of their own.
+ELSEWHERE = {
+    "tutorials/first-profile.md": "tests/cli/test_tutorial.py",
+    "how-to/adopt.md": "tests/cli/test_adopt.py",
+    "how-to/editor.md": "tests/cli/test_schema.py",
+    # It needs a Taskcluster.
+    "how-to/run-on-other-workers.md": "tests/graph/test_actions_offered.py",
+    "concepts/declared-detected-inherited.md": "tests/cli/test_how_to.py",
+}
 
 
-@pytest.mark.parametrize(("line", "printed"), examples())
-def test_an_example(line: str, printed: str):
-    """A command of the pages prints what they show, line numbers aside."""
-    done = command(*shlex.split(line), cwd=Path(ROOT))
-    assert done.returncode == 0, done.stderr
-    assert without_lines(done.stdout) == without_lines(printed)
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Someone in the example's folder, where a site has a file of its own."""
+    reader = example(tmp_path_factory.mktemp("training"))
+    (reader.here / "site.yml").write_text("workers-config: {workers: {b-gpu: {env: {A: b}}}}\n")
+    return reader
+
+
+@pytest.mark.parametrize("page", SHOP)
+def test_a_page_on_the_tutorials_project(page: str, tmp_path: Path):
+    """What it has its reader write works, and each command prints what is shown."""
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    shop(folder).follow(DOCS / "how-to" / f"{page}.md")
+
+
+@pytest.mark.parametrize("page", EXAMPLE)
+def test_a_page_on_the_example(page: str, training: Reader):
+    """Each command runs, and prints what is shown, line numbers aside."""
+    commands = [s for s in steps(DOCS / "how-to" / f"{page}.md") if isinstance(s, Command)]
+    assert commands
+    for each in commands:
+        training.type(each)
+
+
+def test_the_page_about_detection(tmp_path: Path):
+    """Its command prints what is shown on a machine such as it speaks of."""
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    reader = Reader(folder)
+    reader.path = f"{ROOT / 'tests' / 'stand_ins' / 'four'}{os.pathsep}{reader.path}"
+    reader.follow(DOCS / "concepts" / "declared-detected-inherited.md")
+
+
+def test_the_demo_of_the_readme():
+    """What README shows of `make demo` is in what it prints, line by line."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert "plan --root taskcluster --level 1 --from gcp-spot --profile $$profile" in makefile
+    done = command(*["plan", "--level", "1", "--from", "gcp-spot", "--profile", "onprem"])
+    printed = iter(done.stdout.splitlines())
+    shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert shown is not None
+    assert [line for line in shown[1].splitlines() if line not in printed] == []
+
+
+def test_every_page_is_tried():
+    """A page that shows a command is in one of the lists here."""
+    pages = {
+        str(page.relative_to(DOCS))
+        for page in DOCS.glob("**/*.md")
+        if any(isinstance(step, Command) for step in steps(page))
+    }
+    tried = {f"how-to/{page}.md" for page in (*SHOP, *EXAMPLE)} | ELSEWHERE.keys()
+    assert pages == tried
+    for page, test in ELSEWHERE.items():
+        name = re.escape(Path(page).stem)
+        assert re.search(name, (ROOT / test).read_text("utf-8")), f"{test} speaks of no {page}"
+
+
+def test_places_are_left_out():
+    """Line numbers of files and of faults, and nothing else."""
+    text = "  12:7  error  a\n  ab.yml:12 b 3:4\n"
+    assert without_places(text) == "  N:N  error  a\n  ab.yml:N b 3:4\n"

@@ -1,0 +1,189 @@
+"""Pages of the documentation, done as a reader would do them.
+
+A page is read from top to bottom: a block of ``yaml`` whose first line names a file is put into
+that file, a block of ``console`` is typed line by line, and what it shows is what has to come out.
+
+The first line of a file's block says where it goes: ``# FILE`` makes the file, or, where there is
+one, puts these keys into it; ``# FILE, at its end`` and ``# FILE, in place of its last line`` are
+taken at their word.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union
+
+import yaml
+
+from tests.graph.project import GIT
+from tests.graph.support import EXAMPLE, LOCAL, ROOT
+
+TUTORIAL = ROOT / "docs" / "tutorials" / "first-profile.md"
+
+_BLOCK = re.compile(r"^```(yaml|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w./-]+\.yml)(, at its end|, in place of its last line)?\n(.*)", re.DOTALL)
+_CACHES = shutil.ignore_patterns("__pycache__")
+#: What `plan` and `check` say with their exit code besides failing.
+_DIFFERS = re.compile(r"taskgraph-workers (plan|check)\b")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to be written, and how (see above)."""
+
+    name: str
+    how: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line to be typed, and what the page shows of what it prints; "" where it shows nothing."""
+
+    line: str
+    shown: str
+
+
+def steps(page: Path, before: str = "") -> list[Union[File, Command]]:
+    """What a reader of a page does, in order, up to a heading."""
+    found: list[Union[File, Command]] = []
+    text = page.read_text("utf-8")
+    for language, text in _BLOCK.findall(text[: text.index(before)] if before else text):
+        file = _FILE.match(text)
+        if language == "console":
+            found += _commands(text)
+        elif file:
+            found.append(File(file[1], file[2] or "", file[3]))
+    return found
+
+
+def _commands(text: str) -> list[Command]:
+    """Each line after a `$`, with what is shown below it; a `\\` at its end joins the next."""
+    found = []
+    for each in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = re.sub(r"\\\n\s*", "", each).partition("\n")
+        found.append(Command(line, shown))
+    return found
+
+
+def shop(folder: Path) -> Reader:
+    """Someone in the tutorial's project, as it is before the last step there."""
+    reader = Reader(folder)
+    for step in steps(TUTORIAL, before="## 6."):
+        if isinstance(step, File):
+            reader.write(step)
+        elif step.line.startswith("git "):
+            reader.type(step)
+    return reader
+
+
+def example(folder: Path) -> Reader:
+    """Someone in a clone of this repository's example project."""
+    shutil.copytree(EXAMPLE, folder / "taskcluster", symlinks=True, ignore=_CACHES)
+    reader = Reader(folder)
+    reader.type(Command("git init -q . && git add . && git commit -q -m 'The example'", ""))
+    reader.type(Command("git remote add origin https://github.com/example/training", ""))
+    return reader
+
+
+def clean_environment() -> dict[str, str]:
+    """An environment that knows who commits, and nothing of a task around the tests."""
+    # TASKGRAPH_WORKERS_PROFILE and TASKCLUSTER_ROOT_URL are among what is left out.
+    clean = {k: v for k, v in os.environ.items() if not k.startswith((*LOCAL, "GIT_"))}
+    git = {"GIT_CONFIG_COUNT": str(len(GIT))}
+    for at, (key, value) in enumerate(GIT.items()):
+        git.update({f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value})
+    fixed = {"PYTHONPATH": str(ROOT), "COLUMNS": "80", "PYTHONHASHSEED": "0"}
+    return {**clean, **git, **fixed, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Reader:
+    """Someone in a folder, who does what a page says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.here = folder
+        self.exported: dict[str, str] = {}
+        self.path = os.environ["PATH"]
+        self._tools = folder.parent / f"{folder.name}-tools"
+        self._tools.mkdir()
+        self._tool(
+            "taskgraph", "-c 'import sys; from taskgraph.main import main; sys.exit(main())'"
+        )
+        self._tool("taskgraph-workers", "-m taskgraph_workers")
+
+    def _tool(self, name: str, how: str) -> None:
+        file = self._tools / name
+        file.write_text(f'#!/bin/sh\nexec {sys.executable} {how} "$@"\n')
+        file.chmod(0o755)
+
+    def follow(self, page: Path) -> None:
+        """Do all that a page says; fails the test where something else comes out."""
+        for step in steps(page):
+            if isinstance(step, File):
+                self.write(step)
+            else:
+                self.type(step)
+
+    def write(self, file: File) -> None:
+        """Put a block into its file."""
+        path = self.here / file.name
+        text = path.read_text("utf-8") if path.exists() else ""
+        if file.how == ", at its end":
+            text += file.text
+        elif file.how:
+            text = text[: text.rstrip("\n").rindex("\n") + 1] + file.text
+        elif text:
+            merged = _merged(yaml.safe_load(text), yaml.safe_load(file.text))
+            text = yaml.safe_dump(merged, sort_keys=False)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = file.text
+        path.write_text(text, "utf-8")
+
+    def type(self, command: Command) -> None:
+        """Type a line; fails the test where it fails, or prints something else than is shown."""
+        left = self._tools / "where"
+        if command.line.startswith("export "):
+            name, _, value = command.line[len("export ") :].partition("=")
+            self.exported[name] = value
+        done = subprocess.run(
+            ["bash", "-c", f'{command.line}\ncode=$?; pwd >"{left}"; exit $code'],
+            cwd=self.here,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.here = Path(left.read_text().strip())
+        assert done.returncode in self._codes(command), f"{command.line}\n{done.stderr}"
+        if command.shown:
+            printed, shown = map(without_places, (done.stdout, command.shown))
+            said = f"{command.line}\n{done.stdout}"
+            assert printed.rstrip() == shown.rstrip(), said
+
+    def _codes(self, command: Command) -> tuple[int, ...]:
+        return (0, 1) if _DIFFERS.search(command.line) else (0,)
+
+    def _environment(self) -> dict[str, str]:
+        clean = clean_environment()
+        path = f"{self._tools}{os.pathsep}{self.path}"
+        return {**clean, **self.exported, "PATH": path}
+
+
+def without_places(text: str) -> str:
+    """A text without line numbers, which move with every edit of a project."""
+    text = re.sub(r"\.yml:\d+", ".yml:N", text)
+    return re.sub(r"^  \d+:\d+ +", "  N:N  ", text, flags=re.MULTILINE)
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return new
+    return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
