@@ -23,6 +23,16 @@ EnvValue = Union[None, str, Mapping[str, str], Detect]
 # What `Where` and `Move.env` tell.
 _POOL = frozenset({("task", "provisionerId"), ("task", "workerType"), ("task", "taskQueueId")})
 _IMPLEMENTATION = frozenset({("task", "tags", "worker-implementation")})
+# Lists that Taskgraph and the Queue read as sets. Kinds are loaded in parallel, so the first comes
+# in the order in which they happened to be ready.
+_SETS = frozenset(
+    {
+        ("soft_dependencies",),
+        ("if_dependencies",),
+        ("task", "scopes"),
+        ("task", "routes"),
+    }
+)
 _ENV = ("task", "payload", "env")
 _COMMAND = ("task", "payload", "command")
 
@@ -93,7 +103,9 @@ def compare(
     """
     both = sorted(before.keys() & after.keys())
     moves = tuple(
-        _move(label, before[label], after[label]) for label in both if before[label] != after[label]
+        _move(label, before[label], after[label])
+        for label in both
+        if _differ(before[label], after[label])
     )
     added = tuple(sorted(after.keys() - before.keys()))
     touched = [*(move.label for move in moves), *added]
@@ -160,11 +172,26 @@ def _move(label: str, before: TaskJson, after: TaskJson) -> Move:
     )
 
 
+def _differ(before: TaskJson, after: TaskJson) -> bool:
+    """Whether a task's definition differs in any way that means something."""
+    return before != after and _settled(before) != _settled(after)
+
+
+def _settled(task: TaskJson) -> dict[str, Any]:
+    """A task whose sets come in one order."""
+    settled = {**task, "task": dict(task["task"])}
+    for *outer, key in _SETS:
+        holder = settled["task"] if outer else settled
+        if holder.get(key):
+            holder[key] = _in_order(holder[key])
+    return settled
+
+
 def _differences(
     before: Any, after: Any, path: Path, told: frozenset[Path]
 ) -> Iterator[tuple[Path, tuple[Any, Any]]]:
     """Each key path where two values differ, and is not told already; a list is one value."""
-    if before == after or path in told:
+    if before == after or path in told or _same_set(path, before, after):
         return
     if path == _ENV and _is_env(before) and _is_env(after):
         return
@@ -173,6 +200,15 @@ def _differences(
             yield from _differences(before.get(key), after.get(key), (*path, key), told)
     else:
         yield path, (before, after)
+
+
+def _same_set(path: Path, before: Any, after: Any) -> bool:
+    """Whether two lists hold the same, where order means nothing."""
+    return path in _SETS and _in_order(before) == _in_order(after)
+
+
+def _in_order(values: Any) -> list[Any]:
+    return sorted(values or (), key=repr)
 
 
 def _is_env(value: Any) -> bool:

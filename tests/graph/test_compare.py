@@ -241,3 +241,28 @@ def test_an_added_task_takes_scopes_too():
     assert found.added == ("train-a",)
     assert "queue:create-task:low:proj-1/gpu" in found.new_scopes
     assert found.new_pools == ("proj-1/gpu",)
+
+
+@pytest.mark.parametrize(
+    "keys", [("soft_dependencies",), ("if_dependencies",), ("task", "scopes"), ("task", "routes")]
+)
+def test_the_order_of_a_set_is_no_difference(keys: tuple[str, ...]) -> None:
+    """What Taskgraph and the Queue read as sets differs by what is in it, not by its order."""
+
+    def graph(*values: str) -> dict[str, Any]:
+        made = task()
+        (made["task"] if len(keys) > 1 else made)[keys[-1]] = list(values)
+        return {"train-a": made}
+
+    assert compare(graph("a", "b"), graph("b", "a")) == Comparison(unchanged=1)
+    (move,) = compare(graph("a", "b"), graph("b", "c")).moves
+    assert move.other == {keys: (["a", "b"], ["b", "c"])}
+
+
+def test_the_order_of_a_set_is_not_told_of_a_task_that_moves() -> None:
+    """Where a task moves, lists that only come in another order are not among what differs."""
+    before = {**task(), "soft_dependencies": ["a", "b"]}
+    after = {**task(workerType="big"), "soft_dependencies": ["b", "a"]}
+    (move,) = compare({"train-a": before}, {"train-a": after}).moves
+    assert move.elsewhere
+    assert not move.other
