@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -19,6 +19,9 @@ _JOINED = {("require",), ("protect", "workers"), ("protect", "kinds")}
 
 #: Mappings that are one value, although they are mappings.
 _WHOLE = {("select", "default")}
+
+#: What is said where a file could not be read: it may be the one that says what they are.
+_NOT_LOOKED_UP = "names are not looked up until the include can be read"
 
 #: What is said of a value that goes deeper.
 TOO_DEEP = "goes deeper than any configuration does, or contains itself"
@@ -51,7 +54,8 @@ class Document:
     """The whole: ``value``, where it came from, and what was wrong with the files.
 
     ``read`` holds every file that was looked for, with its bytes, or None where there is none;
-    ``incomplete`` says that something could not be included, so that names may be unknown.
+    ``incomplete`` says that a file could not be read, so that it may be the one that says what
+    names there are.
     """
 
     value: dict[Any, Any] = field(default_factory=dict)
@@ -132,6 +136,7 @@ class _Reader:
                 break
         else:
             self._fault(f"there is no file {name!r} that can be read", *at, hint=_looked(tried))
+            self._left_out()
             return None
         real = os.path.realpath(file)
         if real in above:
@@ -150,7 +155,8 @@ class _Reader:
         try:
             raw = parse(source)
         except Unreadable as error:
-            self._add(error.problem)
+            self.document.problems.append(error.problem)
+            self._left_out()
             return None, ()
         for problem in oddities(source.compose()):
             self.document.problems.append(problem.at(source.shown, problem.line, problem.column))
@@ -159,17 +165,24 @@ class _Reader:
         if raw is None or isinstance(raw, Mapping):
             return raw or {}, prefix
         self._fault(f"must be a mapping, not {said(raw)}", index, prefix)
+        self._left_out()
         return None, prefix
 
     def _fault(self, message: str, index: int, path: Path, hint: str = "") -> None:
         if index not in self.nodes:
             self.nodes[index] = self.sources[index].compose()
         place = find(self.nodes[index], path)
-        problem = Problem(message, place.path, hint)
-        self._add(problem.at(self.sources[index].shown, place.line, place.column))
-
-    def _add(self, problem: Problem) -> None:
+        problem = Problem(message, place.path, hint).at(
+            self.sources[index].shown, place.line, place.column
+        )
         self.document.problems.append(problem)
+
+    def _left_out(self) -> None:
+        """Note that the problem told last leaves out a file; the first of them says what of it."""
+        if not self.document.incomplete:
+            problem = self.document.problems.pop()
+            hint = "; ".join(filter(None, [problem.hint, _NOT_LOOKED_UP]))
+            self.document.problems.append(replace(problem, hint=hint))
         self.document.incomplete = True
 
 

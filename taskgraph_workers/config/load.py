@@ -22,11 +22,22 @@ from taskgraph_workers.config.faults import Fault, path_of, problem_of, said
 from taskgraph_workers.config.locate import Source, Trace, oddities
 from taskgraph_workers.config.schema import alias_faults, build, known_in, read, read_aliases
 from taskgraph_workers.config.tables import translated
-from taskgraph_workers.errors import ConfigError, Path, Problem, WorkersError, did_you_mean
+from taskgraph_workers.errors import (
+    LEFT_OUT,
+    UNSET,
+    ConfigError,
+    Path,
+    Problem,
+    WorkersError,
+    did_you_mean,
+)
 from taskgraph_workers.model import ALIASES, TOP, Config
 
 Root = Union[str, "os.PathLike[str]"]
 E = TypeVar("E", bound=Union[Problem, WorkersError])
+
+#: What warnings miss, by their code: a name that matches, an entry, a value of env.
+_MISSED = ("", LEFT_OUT, UNSET)
 
 #: As many configurations are kept as one process may see: several checkouts, base and head.
 _MOST_KEPT = 16
@@ -200,11 +211,12 @@ def _read(
     value, faults = read(known, whole.value)
     left_out = [(*TOP, *path_of(fault)) for fault in faults]
     config = build(value, aliases, whole.trace)
+    found = checks.problems(config, known, left_out)
     if whole.incomplete:
+        # A file that could not be read may be the one that says what is missed here.
         faults = [fault for fault in faults if not fault.lookup]
-        return config, _problems(faults, whole.trace)
-    problems = whole.trace.locate(checks.problems(config, known, left_out))
-    return config, [*_problems(faults, whole.trace), *problems]
+        found = [each for each in found if each.severity == "error" or each.code not in _MISSED]
+    return config, [*_problems(faults, whole.trace), *whole.trace.locate(found)]
 
 
 def _problems(faults: Iterable[Fault], trace: Trace, top: Path = TOP) -> list[Problem]:

@@ -112,11 +112,13 @@ def test_an_empty_file(project, text: str):
     assert project.config("include: a.yml").workers.entries == {}
 
 
+UNREAD = "\n    hint: names are not looked up until the include can be read"
+
 FAULTS = [
     (
         "include: [a.yml, gone.yml]",
         "config.yml:2:22: workers-config.include[1]: there is no file 'gone.yml' that can be read\n"
-        "    hint: looked for gone.yml",
+        "    hint: looked for gone.yml; names are not looked up until the include can be read",
     ),
     (
         "include: {a: b}",
@@ -133,19 +135,19 @@ FAULTS = [
     ),
     (
         "include: broken.yml",
-        "broken.yml:2:1: not readable as YAML: did not find expected ',' or '}'",
+        "broken.yml:2:1: not readable as YAML: did not find expected ',' or '}'" + UNREAD,
     ),
-    ("include: list.yml", "list.yml: must hold a mapping, not a list"),
-    ("include: inner.yml", "inner.yml:1:1: workers-config: must be a mapping, not a list"),
-    ("include: date.yml", "date.yml: not readable as YAML: month must be in 1..12"),
+    ("include: list.yml", "list.yml: must hold a mapping, not a list" + UNREAD),
+    ("include: inner.yml", "inner.yml:1:1: workers-config: must be a mapping, not a list" + UNREAD),
+    ("include: date.yml", "date.yml: not readable as YAML: month must be in 1..12" + UNREAD),
     (
         "include: bytes.yml",
         "bytes.yml: not readable as YAML: unacceptable character #x00ff: "
-        "invalid leading UTF-8 octet",
+        "invalid leading UTF-8 octet" + UNREAD,
     ),
     (
         "include: itself.yml",
-        "itself.yml: goes deeper than any configuration does, or contains itself",
+        "itself.yml: goes deeper than any configuration does, or contains itself" + UNREAD,
     ),
     (
         "include: twice.yml",
@@ -195,6 +197,52 @@ def test_a_name_may_be_what_a_missing_file_says(project):
         (2, "there is no file 'gone.yml' that can be read"),
         (4, "unknown key"),
     ]
+
+
+#: One fault of each kind that does not hang on what names there are, and a few that do.
+REST = """
+profiles:
+    p: {extends: q, workers: {b-x: {os: linux}}}
+    q: {extends: p}
+    r: {workers: {b-g.*: b-cpu, .*-gpu: b-cpu, b-1: b-2, b-2: b-1}}
+    s: {workers: {b-y: {os: linux}}}
+"""
+ALWAYS = [
+    "profiles extend each other in a loop: p -> q -> p",
+    "'b-g.*' and '.*-gpu' both match 'b-gpu'",
+    "worker names lead to each other in a loop: b-1 -> b-2 -> b-1",
+    "'b-y' is no alias, so its entry must give provisioner, worker-type, implementation too",
+]
+NAMES = "select: {default: lab}\nworkers: {b-w: {}}\ndispatch: {skus: {A: b-z}, images: [a]}"
+
+
+@pytest.mark.parametrize("include", ["loop.yml", "[3]", "{a: b}", "['', ok.yml]", "twice.yml"])
+def test_a_fault_that_leaves_nothing_out_hides_nothing(project, include: str):
+    """An include that is no string, or its own, is told beside all other faults."""
+    project.write("loop.yml", "include: loop.yml")
+    project.write("ok.yml", "")
+    project.write("twice.yml", "protect: {}\nprotect: {}")
+    told = [each.message for each in project.check(f"include: {include}\n{NAMES}\n{REST}")]
+    assert [each for each in ALWAYS if each not in told] == []
+    assert "there is no profile 'lab'" in told
+    assert "there is no worker name 'b-z'" in told
+    assert "no worker name is matched by 'b-w', so this is never used" in told
+    without = [each.message for each in project.check(f"{NAMES}\n{REST}")]
+    assert len(told) == len(without) + 1
+
+
+@pytest.mark.parametrize("include", ["gone.yml", "broken.yml", "list.yml", "inner.yml"])
+def test_a_file_that_is_missing_hides_unknown_names_only(project, include: str):
+    """What it can't mend is told; one line says that names are not looked up."""
+    project.write("broken.yml", "workers: {")
+    project.write("list.yml", "[a]")
+    project.write("inner.yml", "workers-config: 8")
+    problems = project.check(f"include: [{include}, also.yml]\n{NAMES}\n{REST}")
+    told = [each.message for each in problems]
+    assert [each for each in ALWAYS if each not in told] == []
+    assert [each for each in told if "lab" in each or "b-z" in each or "b-w" in each] == []
+    hints = [each.hint for each in problems if "names are not looked up" in each.hint]
+    assert len(hints) == 1
 
 
 def test_a_loop_of_several_files(project):
