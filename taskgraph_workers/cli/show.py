@@ -78,29 +78,21 @@ def profiles_of(config: Config, asked: Sequence[str]) -> list[str]:
     return list(asked or config.profiles or [NO_PROFILE])
 
 
-def known_names(config: Config) -> list[str]:
-    """The names that the configuration speaks of, aliases in their order first."""
-    from taskgraph_workers.config.names import is_plain
-    from taskgraph_workers.config.selection import known_of
-
-    entries = {name for name in config.workers.entries if is_plain(name)}
-    names = known_of(config, None).names | entries
-    first = [name for name in config.aliases if name in names]
-    return [*first, *sorted(names - set(first))]
-
-
 def check_name(config: Config, name: str) -> None:
     """Raises WorkersError for a name that nothing speaks of."""
+    from taskgraph_workers.config.selection import names_of
     from taskgraph_workers.resolve import is_known
 
     if not is_known(config, name):
-        hint = did_you_mean(name, known_names(config))
+        hint = did_you_mean(name, names_of(config))
         raise WorkersError(Problem(f"there is no worker name {name!r}", hint=hint))
 
 
 def _names(config: Config, name: str | None) -> list[str]:
+    from taskgraph_workers.config.selection import names_of
+
     if name is None:
-        return known_names(config)
+        return names_of(config)
     check_name(config, name)
     return [name]
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from taskgraph_workers import match
-from taskgraph_workers.config.contexts import selections
-from taskgraph_workers.config.names import Known, fits, is_plain
+from taskgraph_workers.config.names import Known, fits
+from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.config.tables import Table, layer_tables
 from taskgraph_workers.config.trial import Trial
 from taskgraph_workers.errors import AMBIGUOUS, Path, Problem, did_you_mean
@@ -29,20 +29,12 @@ def problems(config: Config, known: Known, left_out: Sequence[Path]) -> list[Pro
     found = list(_bad_aliases(config))
     if found:
         return found
-    names = _names(config, known)
+    names = names_of(config, known)
     found += _extends_loops(config)
     found += _clashes(config, names)
     found += _never_used(config, names)
     found += Trial(config, names, left_out).problems()
     return found
-
-
-def _names(config: Config, known: Known) -> list[str]:
-    """Every name that a task can ask for, those of aliases first."""
-    overrides = [said.overrides.entries for said in selections(config) if said.overrides]
-    more = {name for entries in overrides for name in entries if is_plain(name)}
-    aliases = [name for name in config.aliases if is_plain(name)]
-    return list(dict.fromkeys([*aliases, *sorted(known.names | more)]))
 
 
 def _bad_aliases(config: Config) -> Iterator[Problem]:

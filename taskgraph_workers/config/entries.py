@@ -269,6 +269,20 @@ def placed_all(entries: Mapping[str, Entry], path: Path) -> dict[str, Entry]:
     return {key: placed(entry, (*path, key)) for key, entry in entries.items()}
 
 
+def targets(entry: Entry) -> Iterable[str]:
+    """Every name that an entry may send on to, whatever the context."""
+    for change in changes([entry]):
+        yield from _branches(change.to)
+
+
+def _branches(value: str | Keyed | None) -> Iterable[str]:
+    if isinstance(value, Keyed):
+        for each in value.choices.values():
+            yield from _branches(each)
+    elif value is not None:
+        yield value
+
+
 def changes(entries: Iterable[Entry]) -> Iterable[Change]:
     """Every change that entries may come to, whatever the context."""
     for entry in entries:

@@ -39,6 +39,10 @@ class Known:
         return any(fits(alias, name) for alias in self.aliases)
 
 
+#: What is known where nothing is.
+NOTHING = Known()
+
+
 def fits(pattern: str, name: str) -> bool:
     """Whether a key matches a name; a key that is no regular expression matches only itself."""
     try:

@@ -13,9 +13,9 @@ from typing import Any
 
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import contexts
-from taskgraph_workers.config.entries import changes
+from taskgraph_workers.config.entries import changes, targets
 from taskgraph_workers.config.names import LEVELS, fits, is_plain
-from taskgraph_workers.config.selection import known_of
+from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.config.tables import translated
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
@@ -60,6 +60,7 @@ def review(config: Config, trust_domain: str = "{trust-domain}") -> list[Problem
 
 def _placed(config: Config, trust_domain: str) -> Iterator[Problem]:
     every = [replace(each, trust_domain=trust_domain) for each in contexts(config)]
+    names = names_of(config)
     kept: dict[object, Problem] = {}
     for profile in [None, *config.profiles]:
         choice = Choice(profile, "")
@@ -67,7 +68,7 @@ def _placed(config: Config, trust_domain: str) -> Iterator[Problem]:
         for context in every:
             level = context.level if context.level in levels else levels[0]
             here = replace(context, level=level).under(choice)
-            for name in _names(config):
+            for name in names:
                 placement = placed(config, name, choice, here)
                 if placement is not None:
                     for problem in _of_another(config, placement, here):
@@ -76,15 +77,6 @@ def _placed(config: Config, trust_domain: str) -> Iterator[Problem]:
                     if context is every[0] and len(levels) > 1:
                         yield from _shared_pool(config, placement, here, levels)
     yield from kept.values()
-
-
-def _names(config: Config) -> list[str]:
-    """Every name that can be asked for, aliases first: what is told of several is told of them."""
-    names = known_of(config, None).names
-    return [
-        *(each for each in config.aliases if each in names),
-        *sorted(names - set(config.aliases)),
-    ]
 
 
 def placed(config: Config, name: str, choice: Choice, context: Context) -> Placement | None:
@@ -315,19 +307,10 @@ def _targets(profiles: Iterable[Profile]) -> dict[str, str]:
     found: dict[str, str] = {}
     for profile in profiles:
         for key, entry in profile.layer.entries.items():
-            for change in changes([entry]):
-                for to in _branches(change.to):
-                    if key != to:
-                        found.setdefault(to, key)
+            for to in targets(entry):
+                if key != to:
+                    found.setdefault(to, key)
     return found
-
-
-def _branches(value: str | Keyed | None) -> Iterator[str]:
-    if isinstance(value, Keyed):
-        for each in value.choices.values():
-            yield from _branches(each)
-    elif value is not None:
-        yield value
 
 
 def _hidden(
@@ -357,7 +340,7 @@ def _hidden(
 
 def _unmatched(config: Config) -> Iterator[Problem]:
     """A pattern of a profile that no known name matches."""
-    names = known_of(config, None).names
+    names = names_of(config)
     for profile in config.profiles.values():
         for key in profile.layer.entries:
             if is_plain(key) or key == "default" or any(fits(key, name) for name in names):

@@ -9,8 +9,9 @@ from typing import Any
 import voluptuous as vol
 
 from taskgraph_workers import match
+from taskgraph_workers.config.contexts import selections
 from taskgraph_workers.config.document import too_deep
-from taskgraph_workers.config.entries import Entries, placed_all
+from taskgraph_workers.config.entries import Entries, placed_all, targets
 from taskgraph_workers.config.faults import (
     Fault,
     faults_of,
@@ -22,10 +23,10 @@ from taskgraph_workers.config.faults import (
 )
 from taskgraph_workers.config.forms import Either, Shape, Table, about, formed, takes
 from taskgraph_workers.config.locate import find
-from taskgraph_workers.config.names import Known, is_plain
+from taskgraph_workers.config.names import NOTHING, Known, fits, is_plain
 from taskgraph_workers.config.shapes import line, section, table
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
-from taskgraph_workers.model import KEYED_BY, Config, Keyed, Layer, Selection
+from taskgraph_workers.model import BUILT_IN, KEYED_BY, Config, Keyed, Layer, Selection
 
 
 def selection(known: Known) -> Shape:
@@ -141,6 +142,26 @@ def known_of(config: Config, kinds: Iterable[str] | None) -> Known:
     )
 
 
+def names_of(config: Config, known: Known = NOTHING, run: Iterable[str] = ()) -> list[str]:
+    """Every name that tasks can ask for or be sent on to: aliases first, in their order.
+
+    Whatever is written out as an alias, or in a profile, or in overrides (those of
+    ``select.default``, and those of a ``run``); and what entries lead to. What machines are makes
+    no name: an exact key of ``workers`` counts where one of the others, a pattern, matches it.
+    ``known`` has, besides, the names that stand where something is wrong.
+    """
+    layers = [each.layer.entries for each in config.profiles.values()]
+    layers += [said.overrides.entries for said in selections(config) if said.overrides]
+    keys = [key for table in (config.aliases, *layers, run) for key in table]
+    aliases = list(filter(is_plain, config.aliases))
+    names = {*known.names, *filter(is_plain, keys)}
+    names.update(to for table in layers for each in table.values() for to in targets(each))
+    patterns = [key for key in keys if not is_plain(key) and key != "default"]
+    machines = filter(is_plain, config.workers.entries)
+    names.update(key for key in machines if any(fits(pattern, key) for pattern in patterns))
+    return [*aliases, *sorted(names.difference(aliases, BUILT_IN))]
+
+
 def read_selection(
     raw: object, source: str, path: Path, config: Config, kinds: Iterable[str] | None = None
 ) -> Selection:
@@ -167,7 +188,7 @@ def _clashes(value: Selection, config: Config) -> list[Fault]:
     """Patterns of the overrides that match one known name."""
     entries = {} if value.overrides is None else value.overrides.entries
     faults: dict[tuple[str, ...], Fault] = {}
-    for name in sorted(known_of(config, None).names.union(filter(is_plain, entries))):
+    for name in sorted(names_of(config, run=entries)):
         found = match.find(entries, name)
         if len(found) > 1:
             what = str(match.Ambiguous(name, found))

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import contexts, keyed_values, selections
+from taskgraph_workers.config.entries import targets
 from taskgraph_workers.config.names import fits
 from taskgraph_workers.config.tables import layer_tables, quick, translated
 from taskgraph_workers.errors import (
@@ -26,7 +27,7 @@ from taskgraph_workers.errors import (
     listed,
 )
 from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import ALIASES, TOP, Choice, Config, Context, Placement
+from taskgraph_workers.model import ALIASES, TOP, Choice, Config, Context, Layer, Placement
 from taskgraph_workers.resolve import changes_for, layers_of, level_problem, lineage, resolve
 
 # What the tasks of a graph may mend: they need not ask for a name, and have env of their own.
@@ -37,6 +38,11 @@ _OWN_ENV = "give it in workers-config.workers or the profile, if not every task 
 def tasks_decide(problem: Problem) -> bool:
     """Whether a problem found here is one only as long as the tasks of the graph are unknown."""
     return problem.code in (LEFT_OUT, UNSET)
+
+
+def _led_to(layer: Layer) -> Iterator[str]:
+    """The names that a layer sends other ones on to."""
+    return (to for key, each in layer.entries.items() for to in targets(each) if to != key)
 
 
 class Trial:
@@ -194,8 +200,9 @@ class Trial:
             names += [name] if name not in names else []
 
     def _partial(self) -> Iterator[Problem]:
+        steps = self._steps() if self.unplaced else set()
         for profile, names in self.unplaced.items():
-            told = [name for name in names if (profile, name) not in self.ended]
+            told = [n for n in names if (profile, n) not in self.ended and n not in steps]
             if told:
                 yield Problem(
                     f"under this profile nothing places {listed(told)}",
@@ -205,6 +212,26 @@ class Trial:
                     code=LEFT_OUT,
                     names=tuple(told),
                 )
+
+    def _steps(self) -> set[str]:
+        """Names that no task need ask for: whoever speaks of one also sends others there.
+
+        Such a name is a step on the way of a profile (with those it extends, and that extend it).
+        """
+        kin: dict[str, list[Layer]] = {}
+        for name in filter(self._is_sure, self.config.profiles):
+            way = [each.layer for each in lineage(self.config, name)]
+            for layer in way:
+                kin.setdefault(layer.source, []).extend(way)
+        step, asked = set(), set()
+        layers = [profile.layer for profile in self.config.profiles.values()]
+        layers += [each.overrides for each in selections(self.config) if each.overrides]
+        for layer in layers:
+            led = {to for each in kin.get(layer.source, [layer]) for to in _led_to(each)}
+            spoken = {name for name, each in layer.entries.items() if each is not None}
+            step |= spoken & led
+            asked |= spoken - led
+        return step - asked
 
     def _placed(self, placement: Placement) -> None:
         said = {**placement.env, **placement.env_override}

@@ -15,7 +15,7 @@ from typing import Any
 from taskgraph_workers.config import located
 from taskgraph_workers.config.names import is_plain
 from taskgraph_workers.config.review import GPUS, levels_of, wrong_count
-from taskgraph_workers.config.selection import known_of
+from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.config.tables import translated
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import (
@@ -113,9 +113,8 @@ class _Review:
         """A name that nobody ever heard of is told as such, whatever the profile."""
         if is_known(self.config, name):
             return None
-        names = {*filter(is_plain, self.config.aliases), *known_of(self.config, None).names}
         what = f"{name!r} is no worker name: there is no such alias, and no profile speaks of it"
-        return Problem(what, hint=did_you_mean(name, names))
+        return Problem(what, hint=did_you_mean(name, names_of(self.config)))
 
     def _removed(self, problem: Problem, placement: Placement) -> Problem:
         """The problem; where required env is missing since a null removes it, it says where."""

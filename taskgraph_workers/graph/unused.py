@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from taskgraph_workers import match
 from taskgraph_workers.config.names import fits
-from taskgraph_workers.config.selection import known_of
+from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean
 from taskgraph_workers.graph.checks import INDEX_ALIAS
 from taskgraph_workers.graph.recorder import Record
@@ -39,7 +39,7 @@ def unused(seen: Record) -> Iterator[Problem]:
     names = {name for _, name in asked}
     asked |= {("", name) for name in _asked_elsewhere(seen.config)}
     used = {path for kind, name in asked for path in _used(seen, kind, name)}
-    known = known_of(seen.config, None).names
+    known = names_of(seen.config)
     astray = [name for name in names if not is_known(seen.config, name)]
     for path, key in _entries(seen.config):
         if path not in used and key != "default" and any(fits(key, name) for name in known):

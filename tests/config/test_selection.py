@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgraph_workers.config import check, located, read_selection
-from taskgraph_workers.errors import ConfigError, PlacementError, dotted
+from taskgraph_workers.config.selection import names_of
+from taskgraph_workers.errors import LEFT_OUT, ConfigError, PlacementError, dotted
 from taskgraph_workers.model import Change, Choice, Config, Context, Layer, Selection
 from taskgraph_workers.resolve import resolve
 
@@ -168,6 +169,23 @@ def test_a_loop_of_overrides_names_the_source():
         "worker names lead to each other in a loop: b-cpu -> b-gpu -> b-cpu\n"
         "    hint: to end the chain at 'b-cpu', send it to itself: b-cpu: b-cpu"
     )
+
+
+def test_every_name_that_can_be_asked_for(project):
+    """Aliases first, then what profiles and overrides speak of and lead to; of `workers`, the
+    names that a pattern of these is for."""
+    body = """
+workers: {desk-7: {}, lab-8: {}, b-gup: {}, b-.*: {}}
+profiles: {p: {workers: {b-x: {to: {by-level: {"3": desk-3, default: desk-1}}}, lab-.*: b-gpu}}}
+select: {default: {by-level: {"3": {workers: {b-run: b-cpu}}, default: p}}}
+"""
+    data = project.data(body)
+    data["workers"]["aliases"]["desk-.*"] = data["workers"]["aliases"]["b-gpu"]
+    made, problems = check(data, project.folder)
+    assert [each.path[-1] for each in problems if each.code != LEFT_OUT] == ["b-gup"]
+    names = ["b-run", "b-x", "desk-1", "desk-3", "desk-7", "lab-8"]
+    assert names_of(made) == ["b-cpu", "b-gpu", "b-gpu-4", "sign", *names]
+    assert names_of(made, run=["b-own", ".*"])[-8:] == sorted([*names, "b-own", "b-gup"])
 
 
 words = ["profile", "workers", "default", "train", "b-cpu", "to", "env", "by-level", "spot"]
