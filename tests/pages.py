@@ -18,7 +18,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import yaml
 
@@ -51,11 +51,13 @@ class Command:
     shown: str
 
 
-def steps(page: Path, before: str = "") -> list[Union[File, Command]]:
+def steps(page: Path, before: str = "") -> list[File | Command]:
     """What a reader of a page does, in order, up to a heading."""
-    found: list[Union[File, Command]] = []
-    text = page.read_text("utf-8")
-    for language, text in _BLOCK.findall(text[: text.index(before)] if before else text):
+    found: list[File | Command] = []
+    whole = page.read_text("utf-8")
+    if before:
+        whole = whole[: whole.index(before)]
+    for language, text in _BLOCK.findall(whole):
         file = _FILE.match(text)
         if language == "console":
             found += _commands(text)
@@ -65,7 +67,7 @@ def steps(page: Path, before: str = "") -> list[Union[File, Command]]:
 
 
 def _commands(text: str) -> list[Command]:
-    """Each line after a `$`, with what is shown below it; a `\\` at its end joins the next."""
+    """Each line after a `$`, with what is shown below it; a backslash at its end joins the next."""
     found = []
     for each in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         line, _, shown = re.sub(r"\\\n\s*", "", each).partition("\n")
@@ -113,9 +115,8 @@ class Reader:
         self.path = os.environ["PATH"]
         self._tools = folder.parent / f"{folder.name}-tools"
         self._tools.mkdir()
-        self._tool(
-            "taskgraph", "-c 'import sys; from taskgraph.main import main; sys.exit(main())'"
-        )
+        main = "import sys; from taskgraph.main import main; sys.exit(main())"
+        self._tool("taskgraph", f"-c '{main}'")
         self._tool("taskgraph-workers", "-m taskgraph_workers")
 
     def _tool(self, name: str, how: str) -> None:
