@@ -18,6 +18,7 @@ from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.generate import Graph, Wanted, generate_from
 from taskgraph_workers.graph.parameters import PARAMETER
 from taskgraph_workers.graph.profiles import profiles_schema, usable
+from taskgraph_workers.graph.registered import as_registered
 from taskgraph_workers.graph.request import Request
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
 from taskgraph_workers.model import TOP, Change, Config
@@ -125,6 +126,7 @@ def run_on_other_workers(
     parameters: Any, graph_config: Any, input: Any, task_group_id: str, task_id: str | None
 ) -> None:
     """The callback of both actions. Ends the run with every problem where it will not."""
+    as_registered(graph_config)  # Taskgraph registers one that it loads apart from this
     try:
         order = Order.of(parameters, graph_config, input)
         _create(order, graph_config, task_group_id, task_id)

@@ -1,7 +1,8 @@
 """A graph, made in this process, by Taskgraph's own API: for a root, parameters and a choice.
 
 Several may be made one after another. What ``register()`` does happens once per process, which is
-all it needs (see :mod:`taskgraph_workers.graph.register`); a process has one root, as in Taskgraph.
+all it needs (see :mod:`taskgraph_workers.graph.register`); what it did to the configuration holds
+for each (:mod:`taskgraph_workers.graph.registered`). A process has one root, as in Taskgraph.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from taskgraph_workers.errors import ConfigError, Problem, WorkersError
 from taskgraph_workers.graph.compare import TaskJson
 from taskgraph_workers.graph.errors import Refused
 from taskgraph_workers.graph.parameters import PARAMETER, no_variable, without_choice
+from taskgraph_workers.graph.registered import as_registered
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
 
 #: The graph that ``--target`` stands for, and the one without it.
@@ -143,6 +145,7 @@ class _Parameters:
         from taskgraph.parameters import Parameters, parameters_loader
 
         wanted = self.wanted
+        as_registered(graph_config)  # called after register(), before anything is made of it
         if not self.said:
             load = parameters_loader(
                 wanted.parameters, strict=False, overrides=dict(wanted.overrides)

@@ -12,6 +12,7 @@ from typing import Any
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.parameters import extend_parameters
+from taskgraph_workers.graph.registered import remember
 from taskgraph_workers.graph.run import config_of, kinds_of
 
 
@@ -20,6 +21,7 @@ def register(graph_config: Any) -> None:
     from taskgraph_workers.graph.actions import register_actions
 
     _hook_in()
+    remember(graph_config)
     if "workers-config" in graph_config:
         extend_parameters()
     try:
