@@ -95,7 +95,7 @@ class Placer:
         self.run = run
         self.graph_config = graph_config
         self.assignments: Assignments = {}
-        self.converting: Assignments = {}  # the same, but None where ``run`` need not know
+        self.early: Assignments = {}  # the same, but None where ``run`` need not know
         self.problems: list[Problem] = []
 
     @classmethod
@@ -123,9 +123,8 @@ class Placer:
         if name not in self.assignments:
             assignment = self._assignment(name)
             self.assignments[name] = assignment
-            self.converting[name] = (
-                assignment if assignment is not None and assignment.converts else None
-            )
+            known_to_run = assignment is not None and (assignment.converts or assignment.overlay)
+            self.early[name] = assignment if known_to_run else None
         return self.assignments[name]
 
     def _name_of(self, task: Task) -> Any:
@@ -169,15 +168,16 @@ class Placer:
         """Another name, only where ``run`` would look up the wrong implementation.
 
         ``run`` wants the implementation and the os alone. So a task keeps the name it asked for
-        wherever it can, and a project's transforms can go on comparing it.
+        wherever it can, and a project's transforms can go on comparing it. What is laid over
+        ``worker`` is laid here too, so that ``run`` adds its mounts and caches to it.
         """
         # `run` takes all tasks before it hands on the first. So whoever comes after it refuses
         # them, and what is wrong with the others is told with it.
-        return self._stepping(tasks, self.converting, _rename)
+        return self._stepping(tasks, self.early, _prepare)
 
     def after_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """The asked name again, until ``task`` needs the other one."""
-        return self._refusing(tasks, self.converting, _restore)
+        return self._refusing(tasks, self.early, _restore)
 
     def place(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """The name, env, ``worker`` and prelude."""
@@ -228,7 +228,10 @@ def label_of(task: Mapping[str, Any], kind: str) -> str:
     return str(task.get("label") or f"{kind}-{task.get('name')}")
 
 
-def _rename(assignment: Assignment, task: Task) -> list[Problem]:
+def _prepare(assignment: Assignment, task: Task) -> list[Problem]:
+    if assignment.overlay:
+        worker = task["worker"] = dict(task.get("worker") or ())
+        _overlay(worker, assignment.overlay, again=False)
     if not assignment.converts:
         return []
     task["worker-type"] = assignment.name
@@ -254,7 +257,7 @@ def put_on(assignment: Assignment, task: Task) -> list[Problem]:
     problems = assignment.foreign(worker) if assignment.checks else []
     task["worker-type"] = assignment.name
     if assignment.overlay:
-        _overlay(worker, assignment.overlay)
+        _overlay(worker, assignment.overlay, again="implementation" in worker)
     if assignment.plain_env is None:
         problems += _full_env(assignment.placement, worker, "run" in task and comes_again())
     elif assignment.plain_env:
@@ -263,12 +266,21 @@ def put_on(assignment: Assignment, task: Task) -> list[Problem]:
     return problems
 
 
-def _overlay(worker: dict[str, Any], overlay: Mapping[str, Any]) -> None:
+def _overlay(worker: dict[str, Any], overlay: Mapping[str, Any], again: bool) -> None:
+    """Lay values over a task's ``worker``: before ``run``, and ``again`` after it.
+
+    The second time a list to which ``run`` added its own mounts or caches stays as it is: what
+    was laid is in it.
+    """
     for name, value in overlay.items():
         if value is None:
             worker.pop(name, None)
-        else:
+        elif not (again and isinstance(value, list) and _holds_all(worker.get(name), value)):
             worker[name] = copy.deepcopy(value)  # tasks must not share what transforms may edit
+
+
+def _holds_all(there: Any, wanted: list[Any]) -> bool:
+    return isinstance(there, list) and all(each in there for each in wanted)
 
 
 def _full_env(placement: Placement, worker: dict[str, Any], for_now: bool = False) -> list[Problem]:
