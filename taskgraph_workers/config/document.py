@@ -11,6 +11,7 @@ import yaml
 
 from taskgraph_workers.config.faults import said
 from taskgraph_workers.config.locate import Loader, Source, Trace, find, oddities
+from taskgraph_workers.config.unread import FAILURES, too_large, unreadable
 from taskgraph_workers.errors import Path, Problem
 from taskgraph_workers.model import TOP
 
@@ -199,28 +200,36 @@ def parse(source: Source) -> dict[Any, Any]:
 
     Raises :class:`Unreadable`.
     """
-    line = column = 0
     try:
-        raw = yaml.load(source.content or b"", Loader=Loader)
-        if raw is None or (isinstance(raw, dict) and not too_deep(raw)):
-            return raw or {}
-        what = TOO_DEEP if isinstance(raw, dict) else f"must hold a mapping, not {said(raw)}"
-    except yaml.MarkedYAMLError as error:
-        what = f"not readable as YAML: {error.problem or error.context}"
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        what = f"not readable as YAML: {reason}"
+        large = too_large(source)
+        raw = None if large else yaml.load(source.content or b"", Loader=Loader)
+    except FAILURES as error:
+        raise Unreadable(unreadable(error, source)) from None
+    if large:
+        raise Unreadable(large)
+    if raw is None or (isinstance(raw, dict) and not too_deep(raw)):
+        return raw or {}
+    what = TOO_DEEP if isinstance(raw, dict) else f"must hold a mapping, not {said(raw)}"
+    node = source.compose()
+    line, column = (node.start_mark.line + 1, node.start_mark.column + 1) if node else (1, 1)
     raise Unreadable(Problem(what).at(source.shown, line, column))
 
 
-def too_deep(value: object, left: int = _DEEPEST) -> bool:
+def too_deep(value: object) -> bool:
     """Whether a value nests deeper than any configuration, as one that contains itself does."""
+    return _depth(value, _DEEPEST, {}) > _DEEPEST
+
+
+def _depth(value: object, left: int, known: dict[int, int]) -> int:
+    """How deep a value nests, looking ``left`` deeper; what anchors repeat is looked at once."""
     if not isinstance(value, (Mapping, list, tuple)):
-        return False
-    inside = value.values() if isinstance(value, Mapping) else value
-    return left == 0 or any(too_deep(each, left - 1) for each in inside)
+        return 0
+    if id(value) not in known:
+        known[id(value)] = _DEEPEST + 1  # as long as it is looked at: it may contain itself
+        inside = value.values() if isinstance(value, Mapping) else value
+        below = (_depth(each, left - 1, known) for each in inside) if left else [_DEEPEST]
+        known[id(value)] = 1 + max(below, default=0)
+    return known[id(value)]
 
 
 def _looked(tried: list[str]) -> str:

@@ -137,17 +137,27 @@ FAULTS = [
         "include: broken.yml",
         "broken.yml:2:1: not readable as YAML: did not find expected ',' or '}'" + UNREAD,
     ),
-    ("include: list.yml", "list.yml: must hold a mapping, not a list" + UNREAD),
+    ("include: list.yml", "list.yml:1:1: must hold a mapping, not a list" + UNREAD),
     ("include: inner.yml", "inner.yml:1:1: workers-config: must be a mapping, not a list" + UNREAD),
-    ("include: date.yml", "date.yml: not readable as YAML: month must be in 1..12" + UNREAD),
+    ("include: date.yml", "date.yml:1:18: not readable as YAML: month must be in 1..12" + UNREAD),
     (
         "include: bytes.yml",
-        "bytes.yml: not readable as YAML: unacceptable character #x00ff: "
-        "invalid leading UTF-8 octet" + UNREAD,
+        "bytes.yml:2:19: not readable as YAML: byte 0xe9 is not UTF-8\n"
+        "    hint: save the file as UTF-8; " + UNREAD[11:],
+    ),
+    (
+        "include: control.yml",
+        "control.yml:2:4: not readable as YAML: unacceptable character #x0001: "
+        "control characters are not allowed" + UNREAD,
+    ),
+    (
+        "include: two.yml",
+        "two.yml:2:1: only one document of a file is read, and a second one starts here\n"
+        "    hint: put it in a file of its own, and include that too; " + UNREAD[11:],
     ),
     (
         "include: itself.yml",
-        "itself.yml: goes deeper than any configuration does, or contains itself" + UNREAD,
+        "itself.yml:1:1: goes deeper than any configuration does, or contains itself" + UNREAD,
     ),
     (
         "include: twice.yml",
@@ -179,13 +189,32 @@ def test_faults(project, body: str, told: str):
     project.write("list.yml", "[workers]")
     project.write("inner.yml", "workers-config: [workers]")
     project.write("date.yml", "workers: {b-gpu: 2024-13-01}")
-    (project.folder / "bytes.yml").write_bytes(b"workers: \xff\n")
+    (project.folder / "bytes.yml").write_bytes("# é\nworkers: {b-é: caf".encode() + b"\xe9}\n")
+    project.write("control.yml", "# é\né: \1")
+    project.write("two.yml", "workers: {}\n---\nworkers: {}\n")
     project.write("itself.yml", "workers: &all {b-gpu: *all}")
     project.write("twice.yml", "workers:\n    b-gpu: {}\n    b-gpu: {}\n")
     project.write("unknown.yml", "workers-config:\n    workres: {}\n")
     project.write("value.yml", "profiles:\n    p: {workers: {\n        b-gpu: b-gup}}\n")
     project.write("require.yml", "require: [{workers: b-gpu, env: [A, A-B]}]")
     assert project.told(body) == told
+
+
+@pytest.mark.parametrize("value", ["[*b{m}, *b{m}]", "{{<<: [*b{m}, *b{m}]}}"])
+def test_a_few_lines_that_stand_for_billions_of_values(project, value: str):
+    """An included file that doubles itself again and again is refused, and at once."""
+    lines = [f"b{n}: &b{n} {value}".format(m=n - 1) for n in range(1, 40)]
+    project.write("a.yml", "\n".join(["", "b0: &b0 {x: y}", *lines]))
+    assert project.told("include: a.yml") == (
+        "a.yml:2:1: stands for more than 250000 values, counting what anchors repeat" + UNREAD
+    )
+
+
+def test_what_anchors_repeat_is_fine(project):
+    """A few hundred entries that share what they say are no more than they seem."""
+    more = "".join(f", b-{n}: *a" for n in range(300))
+    project.write("a.yml", f"profiles: {{p: {{workers: {{b-x: &a {{to: b-gpu}}{more}}}}}}}")
+    assert len(project.config("include: a.yml").profiles["p"].layer.entries) == 301
 
 
 def test_a_name_may_be_what_a_missing_file_says(project):

@@ -305,7 +305,7 @@ ALIAS = "{provisioner: a, worker-type: '{level}', implementation: docker-worker,
             "lab.yml:1:1: the file has no key workers-config\n"
             "    hint: did you mean 'worker-config'?",
         ),
-        ("[]", "lab.yml: must hold a mapping, not a list"),
+        ("[]", "lab.yml:1:1: must hold a mapping, not a list"),
         (
             "a: b: c",
             "lab.yml:1:5: not readable as YAML: mapping values are not allowed in this context",
