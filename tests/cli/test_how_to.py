@@ -91,3 +91,11 @@ def test_places_are_left_out():
     """Line numbers of files and of faults, and nothing else."""
     text = "  12:7  error  a\n  ab.yml:12 b 3:4\n"
     assert without_places(text) == "  N:N  error  a\n  ab.yml:N b 3:4\n"
+
+
+def test_the_pages_of_the_readme_are_all_pages():
+    """README links every page there is, decisions by their index."""
+    linked = set(re.findall(r"\]\(docs/(\S+?\.md)", (ROOT / "README.md").read_text("utf-8")))
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.glob("*/*.md")}
+    pages = {page for page in pages if not page.startswith("decisions/")}
+    assert linked == pages | {"decisions/index.md"}
