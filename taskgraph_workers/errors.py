@@ -128,15 +128,20 @@ def listed(names: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """A hint for a name that nobody knows: the nearest one, else what there is.
+    """A hint for a name that nobody knows: the nearest one, whatever its case, else what there is.
 
     >>> did_you_mean("gcp-sopt", ["gcp-spot", "onprem"])
     "did you mean 'gcp-spot'?"
+    >>> did_you_mean("PROFILES", ["profiles", "select"])
+    "did you mean 'profiles'?"
     >>> did_you_mean("zebra", ["gcp-spot", "onprem"])
     'there is: gcp-spot, onprem'
     """
     known = sorted({str(name) for name in names})
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {near[0]!r}?"
+    # As it is written first: names may differ in their case alone.
+    for fold in (str, str.casefold):
+        folded = {fold(name): name for name in reversed(known)}
+        near = difflib.get_close_matches(fold(word), folded, n=1, cutoff=0.6)
+        if near:
+            return f"did you mean {folded[near[0]]!r}?"
     return f"there is: {listed(known)}" if known else ""

@@ -99,6 +99,12 @@ def test_a_near_name_is_asked_for():
     )
 
 
+def test_case_tells_no_names_apart():
+    """A name in capitals is as near as one without; where two differ in case, it counts."""
+    assert did_you_mean("PROFILES", ["profiles", "select"]) == "did you mean 'profiles'?"
+    assert did_you_mean("train", ["TRAIN", "Train"]) == "did you mean 'Train'?"
+
+
 def test_without_a_near_name_all_are_listed():
     """Where nothing is near, the hint says what there is; where there is nothing, it is empty."""
     assert did_you_mean("zebra", ["onprem", "gcp-spot"]) == "there is: gcp-spot, onprem"
