@@ -9,11 +9,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from taskgraph_workers import match
-from taskgraph_workers.config.names import Known, fits
+from taskgraph_workers.config.contexts import keyed_below
+from taskgraph_workers.config.names import LEVELS, Known, fits
 from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.config.tables import Table, layer_tables
 from taskgraph_workers.config.trial import Trial
-from taskgraph_workers.errors import AMBIGUOUS, Path, Problem, did_you_mean
+from taskgraph_workers.errors import AMBIGUOUS, NO_BRANCH, Path, Problem, did_you_mean, listed
 from taskgraph_workers.model import ALIASES, TOP, Config
 from taskgraph_workers.resolve import extends_loop
 
@@ -33,6 +34,7 @@ def problems(config: Config, known: Known, left_out: Sequence[Path]) -> list[Pro
     found += _extends_loops(config)
     found += _clashes(config, names)
     found += _never_used(config, names)
+    found += _chosen_nowhere(config, known, left_out)
     found += Trial(config, names, left_out).problems()
     return found
 
@@ -44,6 +46,29 @@ def _bad_aliases(config: Config) -> Iterator[Problem]:
         except (re.error, OverflowError, RecursionError) as error:
             what = f"{key!r} is no regular expression, which Taskgraph takes it for: {error}"
             yield Problem(what, (*ALIASES, key))
+
+
+def _chosen_nowhere(config: Config, known: Known, left_out: Sequence[Path]) -> Iterator[Problem]:
+    """Kinds and levels for which ``select.default`` has no branch: of these we know that they are.
+
+    No error, as every run may name its profile itself. Level 2 comes up nearly nowhere.
+    """
+    at = (*TOP, "select", "default")
+    if any(path[:2] == at[:2] for path in left_out):
+        return
+    sure = {"kind": known.kinds or (), "level": [level for level in LEVELS if level != "2"]}
+    for path, keyed in keyed_below(config.select.default, at):
+        without = [each for each in sure.get(keyed.by, ()) if not match.find(keyed.choices, each)]
+        if without:
+            yield Problem(
+                f"no branch for {keyed.by} {listed(without)}, and no default, so a run is refused "
+                "there unless it chooses a profile itself",
+                path,
+                f"there is: {listed(keyed.choices)}; `default: null` chooses none",
+                "warning",
+                code=NO_BRANCH,
+                names=(keyed.by,),
+            )
 
 
 def _extends_loops(config: Config) -> Iterator[Problem]:

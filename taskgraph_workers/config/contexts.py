@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from taskgraph_workers.config.names import LEVELS
+from taskgraph_workers.errors import Path
 from taskgraph_workers.model import Config, Context, Keyed, Selection
 
 
@@ -28,6 +29,15 @@ def contexts(config: Config) -> tuple[Context, ...]:
 def keyed_values(config: Config) -> Iterator[Keyed]:
     """Every keyed value that placement may meet."""
     yield from _keyed([config.aliases, config.workers, config.profiles, config.select])
+
+
+def keyed_below(value: Any, path: Path) -> Iterator[tuple[Path, Keyed]]:
+    """A keyed value, and those among its branches, each with the path of its branches."""
+    if isinstance(value, Keyed):
+        path = (*path, f"by-{value.by}")
+        yield path, value
+        for key, each in value.choices.items():
+            yield from keyed_below(each, (*path, key))
 
 
 def selections(config: Config) -> tuple[Selection, ...]:

@@ -48,6 +48,7 @@ def review(config: Config, trust_domain: str = "{trust-domain}") -> list[Problem
         *_hidden_env(config),
         *_hidden_aliases(config),
         *_unmatched(config),
+        *_idle(config),
         *_shared_aliases(config, trust_domain),
         *_placed(config, trust_domain),
     ]
@@ -336,6 +337,20 @@ def _hidden(
 
 
 # --- Entries for nothing --------------------------------------------------------------------
+
+
+def _idle(config: Config) -> Iterator[Problem]:
+    """A name to protect that is like none there is. What looks misspelled the loader tells."""
+    names = names_of(config)
+    for index, key in enumerate(config.protected_workers):
+        misspelled = did_you_mean(key, names).startswith("did")
+        if not misspelled and not any(fits(key, name) for name in names):
+            yield Problem(
+                f"no worker name is matched by {key!r}, so this protects nothing",
+                (*TOP, "protect", "workers", index),
+                "fine if an alias of that name is yet to come; else leave it out",
+                "warning",
+            )
 
 
 def _unmatched(config: Config) -> Iterator[Problem]:

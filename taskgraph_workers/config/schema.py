@@ -126,19 +126,24 @@ def _require() -> Shape:
         {
             "workers": about(
                 "Patterns; any name that a task's worker name leads to counts.",
-                list_or_one(pattern),
+                list_or_one(pattern, "names no worker, so nothing is required"),
             ),
-            "env": about("The variables.", list_or_one(env_name)),
+            "env": about(
+                "The variables.", list_or_one(env_name, "names no variable, so nothing is required")
+            ),
         },
         needs=("workers", "env"),
     )
 
 
+_IDLE = ("is empty, so this protects nothing", "leave it out")
+
+
 def _protect(known: Known) -> Shape:
     return section(
         {
-            "workers": about("Patterns of worker names.", list_or_one(pattern)),
-            "kinds": about("Kinds, or patterns of them.", list_or_one(_kind(known))),
+            "workers": about("Patterns of worker names.", list_or_one(pattern, *_IDLE)),
+            "kinds": about("Kinds, or patterns of them.", list_or_one(_kind(known), *_IDLE)),
         }
     )
 

@@ -264,9 +264,12 @@ def some_levels(empty: str, hint: str) -> Shape:
     return formed(lambda raw: frozenset(levels(raw)), Either((levels,)))
 
 
-def list_or_one(shape: Shape) -> Shape:
-    """A shape: a list, or the only item of one by itself, as a tuple."""
-    items = list_of(shape)
+def list_or_one(shape: Shape, empty: str, hint: str = "") -> Shape:
+    """A shape: a list, or the only item of one by itself, as a tuple.
+
+    ``empty`` is what is said of a list without items.
+    """
+    items = some_of(shape, empty, hint)
     return formed(
         lambda raw: (shape(raw),) if isinstance(raw, str) else items(raw), Either((shape, items))
     )

@@ -234,6 +234,15 @@ def test_a_pattern_that_is_for_nothing(project: Project):
     assert (told.severity, told.line) == ("warning", 2)
 
 
+def test_a_guard_that_is_for_nothing(project: Project):
+    """A pattern to protect that no name is like points at itself; another is left to the loader."""
+    body = "protect: {workers: [b-gpu, sign.*, nothing.*]}"
+    told = only(reviewed(project, body))
+    assert told.message == "no worker name is matched by 'nothing.*', so this protects nothing"
+    assert (told.severity, told.line) == ("warning", 2)
+    assert told.path == ("workers-config", "protect", "workers", 2)
+
+
 def test_what_is_included_is_told_there(project: Project):
     """A problem of an included file has its place there."""
     project.write("lab.yml", "profiles:\n    lab: {workers: {'c-gpu.*': {env: {A: b}}}}\n")

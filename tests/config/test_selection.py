@@ -173,7 +173,8 @@ def test_a_loop_of_overrides_names_the_source():
 
 def test_every_name_that_can_be_asked_for(project):
     """Aliases first, then what profiles and overrides speak of and lead to; of `workers`, the
-    names that a pattern of these is for."""
+    names that a pattern of these is for.
+    """
     body = """
 workers: {desk-7: {}, lab-8: {}, b-gup: {}, b-.*: {}}
 profiles: {p: {workers: {b-x: {to: {by-level: {"3": desk-3, default: desk-1}}}, lab-.*: b-gpu}}}
