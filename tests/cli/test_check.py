@@ -202,3 +202,9 @@ def test_an_error_hides_a_warning_in_the_same_place():
     assert in_order([warning, error, info]) == [error, info]
     nowhere = [Problem("e"), Problem("w", severity="warning")]
     assert in_order(nowhere) == nowhere
+
+
+def test_the_example_has_nothing_to_warn_of():
+    """The project that others copy from passes the strict check."""
+    done = command("check", "--strict", "--root", "taskcluster")
+    assert (done.returncode, "0 errors, 0 warnings" in done.stdout) == (0, True), done.stdout
