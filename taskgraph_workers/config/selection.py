@@ -13,6 +13,7 @@ from taskgraph_workers.config.contexts import selections
 from taskgraph_workers.config.document import too_deep
 from taskgraph_workers.config.entries import Entries, placed_all, targets
 from taskgraph_workers.config.faults import (
+    KEY,
     Fault,
     faults_of,
     misread,
@@ -49,7 +50,8 @@ def selection(known: Known) -> Shape:
                     "own env.",
                     entries.table(),
                 ),
-            }
+            },
+            others=f"a profile by kind is written profile: {{{KEY}: ...}}",
         )
 
     return formed(read, lambda: Either((by_kind(known, ("profile",)), whole(None))))
@@ -70,8 +72,10 @@ def by_kind(known: Known, never: Sequence[str] = ()) -> Shape:
 
     @takes(type="string", pattern="^.+$")
     def profile(raw: Any) -> str:
-        if not isinstance(raw, str):
+        if raw is None or isinstance(raw, (Mapping, list, tuple)):
             raise Fault(f"must be the name of a profile, not {said(raw)}")
+        if not isinstance(raw, str):
+            raise misread("must be the name of a profile", raw, f"{KEY}: ")
         return str(profile_name(known)(raw))
 
     def read(raw: Any) -> dict[str, str]:

@@ -52,6 +52,32 @@ def test_requirements_and_protection(project):
     assert config.protected_kinds == ("docker-.*",)
 
 
+@pytest.mark.parametrize(
+    ("default", "told"),
+    [
+        (
+            "{default: on}",
+            "default: must be the name of a profile, and YAML reads on as true\n"
+            '    hint: put it in quotes: default: "on"',
+        ),
+        ("{train: }", "train: must be the name of a profile, not empty"),
+        ("{train: [p]}", "train: must be the name of a profile, not a list"),
+        (
+            "{trian: p, workers: {b-gpu: b-cpu}}",
+            "trian: unknown key\n    hint: a profile by kind is written profile: {trian: ...}",
+        ),
+        (
+            "{profil: p, workers: {b-gpu: b-cpu}}",
+            "profil: unknown key\n    hint: did you mean 'profile'?",
+        ),
+    ],
+)
+def test_a_choice_by_kind(project, default: str, told: str):
+    """What is no profile, or stands beside `workers`, is told with how to write it."""
+    found = project.told(f"profiles: {{p: {{}}}}\nselect: {{default: {default}}}", KINDS)
+    assert found.split("select.default.")[1] == told
+
+
 def test_a_keyed_default(project):
     """`select.default` may be keyed; each branch is a choice of its own."""
     config = project.config(
