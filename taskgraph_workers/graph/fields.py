@@ -53,7 +53,12 @@ def foreign_fields(
     """
     laid = {name: value.value for name, value in placement.worker.items()}
     left = {name: value for name, value in {**worker, **laid}.items() if value is not None}
-    return [_foreign(placement, name) for name in _sorted(set(left) - known)]
+    return [
+        _misplaced(placement, name, known)
+        if laid.get(name) is not None
+        else _foreign(placement, name)
+        for name in _sorted(set(left) - known)
+    ]
 
 
 def _sorted(names: Iterable[str]) -> list[str]:
@@ -70,4 +75,15 @@ def _foreign(placement: Placement, field: str) -> Problem:
         f"take the field away and give what replaces it: worker: {{{field}: null, ...}}",
         code=FOREIGN,
         names=(field,),
+    )
+
+
+def _misplaced(placement: Placement, field: str, known: frozenset[str]) -> Problem:
+    """A field that the configuration itself lays on: whoever wrote it there has to mend it."""
+    said = placement.worker[field]
+    return Problem(
+        f"{placement.implementation} knows no worker field {field!r}, which {said.source} gives "
+        f"{placement.asked!r} on {placement.pool}",
+        said.path,
+        did_you_mean(field, known - {"implementation", "os"}),
     )
