@@ -37,7 +37,7 @@ _TYPES = {
     "null": "`null`",
 }
 #: Stands after a value that may be keyed by whatever there is.
-KEYED = " †"
+KEYED = "\N{NO-BREAK SPACE}†"
 
 
 def generated(page: str) -> str:
