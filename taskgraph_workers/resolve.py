@@ -17,18 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers import match
-from taskgraph_workers.errors import (
-    DEAD_END,
-    EXTENDS_LOOP,
-    INCOMPLETE,
-    LOOP,
-    UNMET,
-    Path,
-    PlacementError,
-    Problem,
-    did_you_mean,
-    listed,
-)
+from taskgraph_workers.errors import UNMET, Path, PlacementError, Problem, did_you_mean, listed
 from taskgraph_workers.implementations import has_env
 from taskgraph_workers.keyed import one, pick, refused
 from taskgraph_workers.model import (
@@ -48,6 +37,7 @@ from taskgraph_workers.model import (
     Value,
 )
 from taskgraph_workers.overlay import Overlay, over
+from taskgraph_workers.refusals import by_way_of, dead_end, extends_loop, name_loop
 
 # --- Rule 1: the chain ----------------------------------------------------------------------
 
@@ -66,7 +56,7 @@ def chain_of(
         if to is None or to == names[-1]:
             return tuple(names)
         if to in names:
-            raise _loop(config, [*names, to], where)
+            raise name_loop(config, [*names, to], where)
         names.append(to)
 
 
@@ -101,7 +91,9 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
     weak, strong = _apply(config, chain, choice, context)
     fields = over(weak.fields, strong.fields)
     if any(name not in fields for name in ALIAS_FIELDS):
-        raise _dead_end(config, chain, choice, context, fields)
+        sender = chain[-2] if len(chain) > 1 else asked
+        _, where = _sent_on(config, sender, layers_of(config, choice), context)
+        raise dead_end(config, chain, lineage(config, choice.profile), where, fields)
     fields = _filled_in(fields, chain[-1], context)
     require = (r for r in config.require if any(match.any_matches(r.workers, n) for n in chain))
     env_here = has_env(fields["implementation"].value)
@@ -121,7 +113,24 @@ def resolve(config: Config, asked: str, choice: Choice, context: Context) -> Pla
 def _apply(
     config: Config, chain: tuple[str, ...], choice: Choice, context: Context
 ) -> tuple[Overlay, Overlay]:
-    """What applies to a chain: what is weaker than a task's own, and what is stronger."""
+    """What applies to a chain: what is weaker than a task's own, and what is stronger.
+
+    A profile sends ``big`` on to ``gpu``, and the run says which GPUs:
+
+    >>> fields = dict(zip(ALIAS_FIELDS, ("gcp", "{alias}", "docker-worker", "linux")))
+    >>> lab = {"big": Change((), to="gpu", env={"GPUS": "0 1"}), "gpu": Change((), env={"A": "b"})}
+    >>> config = Config(
+    ...     aliases={"gpu": Change((), fields=fields)},
+    ...     workers=Layer("workers", {"gpu": Change((), env={"GPUS": "0", "A": "a"})}),
+    ...     profiles={"lab": Profile("lab", (), Layer("profile lab", lab))},
+    ... )
+    >>> run = Layer("a run", {"big": Change((), env={"GPUS": "1"})})
+    >>> weak, strong = _apply(config, ("big", "gpu"), Choice("lab", "", (run,)), Context())
+    >>> {name: (said.value, said.overrode.value) for name, said in weak.env.items()}
+    {'GPUS': ('0 1', '0'), 'A': ('b', 'a')}
+    >>> {name: said.value for name, said in strong.env.items()}
+    {'GPUS': '1'}
+    """
     layers = layers_of(config, choice)
     weak, strong = Overlay(context), Overlay(context)
     weak.fields = _alias(config, chain[-1], context)
@@ -150,7 +159,16 @@ def _machines(config: Config, chain: tuple[str, ...]) -> list[str]:
 def _deciding(
     config: Config, name: str, layers: Sequence[Layer], context: Context
 ) -> list[tuple[Layer, Change]]:
-    """What each layer says of a name, nearest first, up to where one sends it on."""
+    """What each layer says of a name, nearest first; the place only up to where one sends it on.
+
+    The child sends ``a`` on, so where the parent has it counts no more, and its env still does:
+
+    >>> child = Layer("child", {"a": Change((), to="b", env={"X": "1"})})
+    >>> parent = Layer("parent", {"a": Change((), fields={"os": "mac"}, env={"X": "2"})})
+    >>> said = _deciding(Config(), "a", (child, parent), Context())
+    >>> [(layer.source, change.fields, change.env) for layer, change in said]
+    [('child', {}, {'X': '1'}), ('parent', {}, {'X': '2'})]
+    """
     found, sent = [], False
     for layer, change in changes_for(config, name, layers, context):
         found.append((layer, replace(change, fields={}) if sent else change))
@@ -315,7 +333,7 @@ def unmet(placement: Placement, names: Iterable[str]) -> list[Problem]:
     present = set(names)
     return [
         Problem(
-            f"{name} is required on {placement.asked!r} and is not set{_way(placement.chain)}",
+            f"{name} is required on {placement.asked!r} and is not set{by_way_of(placement.chain)}",
             required.path,
             f"give {name} in workers-config.workers, in the profile, or in the task's env",
             profiles=(placement.choice.profile,) if placement.choice.profile else (),
@@ -343,56 +361,3 @@ def is_known(config: Config, name: str, overrides: Sequence[Layer] = ()) -> bool
     if name in BUILT_IN or any(name in table for table in (config.workers.entries, *tables)):
         return True
     return "/" not in name and any(match.find(table, name) for table in tables)
-
-
-# --- What is said when it can't be ----------------------------------------------------------
-
-
-def _loop(config: Config, way: Sequence[str], where: Path) -> PlacementError:
-    """Names that lead to each other; ``way`` ends in the first that comes again."""
-    loop = way[way.index(way[-1]) : -1]
-    ends = next((name for name in loop if match.find(config.aliases, name)), "")
-    hint = "send one of them on to an alias"
-    if ends:
-        hint = f"to end the chain at {ends!r}, send it to itself: {ends}: {ends}"
-    what = f"worker names lead to each other in a loop: {' -> '.join(way)}"
-    return refused(what, where, hint, LOOP, loop)
-
-
-def extends_loop(way: Sequence[str], path: Path) -> Problem:
-    """Profiles that extend each other; ``way`` ends in the first that comes again."""
-    what = f"profiles extend each other in a loop: {' -> '.join(way)}"
-    loop = tuple(way[way.index(way[-1]) : -1])
-    hint = "leave out `extends` where the chain is to end"
-    return Problem(what, path, hint, code=EXTENDS_LOOP, names=loop)
-
-
-def _dead_end(
-    config: Config, chain: Sequence[str], choice: Choice, context: Context, fields: dict[str, Value]
-) -> PlacementError:
-    name, way = chain[-1], _way(chain)
-    if fields:
-        missing = ", ".join(field for field in ALIAS_FIELDS if field not in fields)
-        return refused(
-            f"{name!r} is no alias{way}, so its entry must give {missing} too",
-            next(iter(fields.values())).path,
-            "or send it on: to: <a worker name>",
-            INCOMPLETE,
-            chain,
-        )
-    sender = chain[-2] if len(chain) > 1 else name
-    _, where = _sent_on(config, sender, layers_of(config, choice), context)
-    under = f" under profile {choice.profile!r}" if choice.profile else " and no profile is chosen"
-    here = lineage(config, choice.profile)
-    others = [p for p in config.profiles.values() if p not in here and name in p.layer.entries]
-    hint = f"profiles that speak of it: {listed(p.name for p in others)}"
-    if not others:
-        names = (*config.aliases, *(key for each in here for key in each.layer.entries))
-        hint = did_you_mean(name, (known for known in names if known not in chain))
-    what = f"{name!r} leads nowhere{under}{way}: it is no alias in workers.aliases"
-    return refused(what, where, hint, DEAD_END, chain)
-
-
-def _way(chain: Sequence[str]) -> str:
-    """The chain, for a message about its first or last name; empty if there is no other."""
-    return f" (chain: {' -> '.join(chain)})" if len(chain) > 1 else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import pkgutil
 import subprocess
 import sys
@@ -61,3 +63,14 @@ def test_only_the_graph_door_loads_taskgraph():
     )
     assert run.stderr == ""
     assert run.returncode == 0
+
+
+EXAMPLES = [path for path in PACKAGE if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_in_docstrings_hold(path: Path):
+    """Every example in a docstring gives what it says."""
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    found = doctest.testmod(module)
+    assert (found.failed, found.attempted > 0) == (0, True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import pytest
 
-from taskgraph_workers import keyed
 from taskgraph_workers.keyed import keyed_in
 from taskgraph_workers.model import Choice, Context, Keyed
 
@@ -44,9 +42,3 @@ def test_a_context_under_a_choice_has_its_profile():
     context = Context(level="3", profile="spot")
     assert context.under(Choice("standard")) == Context(level="3", profile="standard")
     assert context.under(Choice()).get("profile") is None
-
-
-def test_examples_in_docstrings_hold():
-    """Every example in a docstring gives what it says."""
-    found = doctest.testmod(keyed)
-    assert (found.failed, found.attempted > 0) == (0, True)

@@ -16,7 +16,7 @@ from taskgraph_workers.config.tables import Table, layer_tables
 from taskgraph_workers.config.trial import Trial
 from taskgraph_workers.errors import AMBIGUOUS, NO_BRANCH, Path, Problem, did_you_mean, listed
 from taskgraph_workers.model import ALIASES, TOP, Config
-from taskgraph_workers.resolve import extends_loop
+from taskgraph_workers.refusals import extends_loop
 
 
 def problems(config: Config, known: Known, left_out: Sequence[Path]) -> list[Problem]:

@@ -176,7 +176,7 @@ def test_every_name_that_can_be_asked_for(project):
     names that a pattern of these is for.
     """
     body = """
-workers: {desk-7: {}, lab-8: {}, b-gup: {}, b-.*: {}}
+workers: {"desk-[13]": {}, desk-7: {}, lab-8: {}, b-gup: {}, b-.*: {}}
 profiles: {p: {workers: {b-x: {to: {by-level: {"3": desk-3, default: desk-1}}}, lab-.*: b-gpu}}}
 select: {default: {by-level: {"3": {workers: {b-run: b-cpu}}, default: p}}}
 """

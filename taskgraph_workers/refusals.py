@@ -1,0 +1,85 @@
+"""What is said of a name that can't be placed: why, by which way, and how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from taskgraph_workers import match
+from taskgraph_workers.errors import (
+    DEAD_END,
+    EXTENDS_LOOP,
+    INCOMPLETE,
+    LOOP,
+    Path,
+    PlacementError,
+    Problem,
+    did_you_mean,
+    listed,
+)
+from taskgraph_workers.keyed import refused
+from taskgraph_workers.model import ALIAS_FIELDS, Config, Profile, Value
+
+
+def name_loop(config: Config, way: Sequence[str], where: Path) -> PlacementError:
+    """Names that lead to each other; ``way`` ends in the first that comes again."""
+    loop = way[way.index(way[-1]) : -1]
+    ends = next((name for name in loop if match.find(config.aliases, name)), "")
+    hint = "send one of them on to an alias"
+    if ends:
+        hint = f"to end the chain at {ends!r}, send it to itself: {ends}: {ends}"
+    what = f"worker names lead to each other in a loop: {' -> '.join(way)}"
+    return refused(what, where, hint, LOOP, loop)
+
+
+def extends_loop(way: Sequence[str], path: Path) -> Problem:
+    """Profiles that extend each other; ``way`` ends in the first that comes again."""
+    what = f"profiles extend each other in a loop: {' -> '.join(way)}"
+    loop = tuple(way[way.index(way[-1]) : -1])
+    hint = "leave out `extends` where the chain is to end"
+    return Problem(what, path, hint, code=EXTENDS_LOOP, names=loop)
+
+
+def dead_end(
+    config: Config,
+    chain: Sequence[str],
+    profiles: Sequence[Profile],
+    where: Path,
+    fields: Mapping[str, Value],
+) -> PlacementError:
+    """A chain that ends at no alias.
+
+    ``profiles`` are the one that was chosen, if any, and those it extends; ``where`` is what sends
+    the last name there; ``fields`` are those alias fields that entries give.
+    """
+    name, way = chain[-1], by_way_of(chain)
+    if fields:
+        missing = ", ".join(field for field in ALIAS_FIELDS if field not in fields)
+        return refused(
+            f"{name!r} is no alias{way}, so its entry must give {missing} too",
+            next(iter(fields.values())).path,
+            "or send it on: to: <a worker name>",
+            INCOMPLETE,
+            chain,
+        )
+    under = f" under profile {profiles[0].name!r}" if profiles else " and no profile is chosen"
+    what = f"{name!r} leads nowhere{under}{way}: it is no alias in workers.aliases"
+    return refused(what, where, _instead(config, chain, profiles), DEAD_END, chain)
+
+
+def _instead(config: Config, chain: Sequence[str], profiles: Sequence[Profile]) -> str:
+    """A hint for a name that leads nowhere: who speaks of it, else the nearest name."""
+    name = chain[-1]
+    others = [p for p in config.profiles.values() if p not in profiles and name in p.layer.entries]
+    if others:
+        return f"profiles that speak of it: {listed(p.name for p in others)}"
+    names = (*config.aliases, *(key for each in profiles for key in each.layer.entries))
+    return did_you_mean(name, (known for known in names if known not in chain))
+
+
+def by_way_of(chain: Sequence[str]) -> str:
+    """The chain, for a message about its first or last name; empty if there is no other.
+
+    >>> by_way_of(["a", "b"]), by_way_of(["a"])
+    (' (chain: a -> b)', '')
+    """
+    return f" (chain: {' -> '.join(chain)})" if len(chain) > 1 else ""
