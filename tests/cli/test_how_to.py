@@ -99,3 +99,12 @@ def test_the_pages_of_the_readme_are_all_pages():
     pages = {str(page.relative_to(DOCS)) for page in DOCS.glob("*/*.md")}
     pages = {page for page in pages if not page.startswith("decisions/")}
     assert linked == pages | {"decisions/index.md"}
+
+
+def test_the_decision_task_installs_the_package_as_its_page_says():
+    """The line that the page shows is that of this project's own decision task."""
+    page = (DOCS / "how-to" / "decision-task.md").read_text("utf-8")
+    shown = re.search(r"```text\n(.*) && (taskgraph decision) ", page)
+    assert shown is not None
+    task = (ROOT / ".taskcluster.yml").read_text("utf-8")
+    assert task.index(shown[1]) < task.index(shown[2], task.index(shown[1]))
