@@ -74,7 +74,8 @@ def load(
         raise _all(problems)
     for old in list(_kept)[: max(0, len(_kept) - _MOST_KEPT + 1)]:
         _kept.pop(old, None)
-    _kept[key] = _Kept(tuple(files.items()), config)
+    # What is right with the kinds looked up is right without.
+    _kept[key] = _kept[(*key[:2], None)] = _Kept(tuple(files.items()), config)
     return config
 
 

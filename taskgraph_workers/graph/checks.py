@@ -5,10 +5,11 @@ Verifications vanish with ``decision --no-verify``; so nothing that a run needs 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from taskgraph_workers.detect import Detect
@@ -44,6 +45,7 @@ def warnings(taskgraph: Any, graph_config: Any, parameters: Mapping[str, Any]) -
         (task.kind, task.task.get("provisionerId"), task.task.get("workerType"))
         for task in taskgraph.tasks.values()
     )
+    written: Mapping[str, list[str]] | None = None
     for kind in sorted({kind for kind, _, _ in pools}):
         try:
             run = KindRun.of(graph_config, parameters, kind)
@@ -56,13 +58,26 @@ def warnings(taskgraph: Any, graph_config: Any, parameters: Mapping[str, Any]) -
         problem = run.level_problem()
         if problem is not None:
             yield run.located(problem)
+        written = _as_written(run) if written is None else written
         here = {f"{p}/{w}": count for (k, p, w), count in pools.items() if k == kind}
-        yield from _bypassing(run, graph_config, here)
+        yield from _bypassing(run, graph_config, here, written)
 
 
-def _bypassing(run: KindRun, graph_config: Any, pools: Mapping[str, int]) -> Iterator[Problem]:
+def _as_written(run: KindRun) -> dict[str, list[str]]:
+    """The aliases that lead to each pool, without any choice."""
+    plain = KindRun(Config(aliases=run.config.aliases), run.context, Choice())
+    found: dict[str, list[str]] = {}
+    for name in run.config.aliases:
+        with contextlib.suppress(WorkersError):  # a pattern for a key: no name of its own
+            found.setdefault(plain.place(name).pool, []).append(name)
+    return found
+
+
+def _bypassing(
+    run: KindRun, graph_config: Any, pools: Mapping[str, int], written: Mapping[str, list[str]]
+) -> Iterator[Problem]:
     kind = run.context.kind
-    moves = {was: to for was, to in _moves(run, pools) if was != to}
+    moves = dict(_moves(run, {pool: written[pool] for pool in pools if pool in written}))
     if moves and not is_placed(graph_config, kind):
         for pool, target in sorted(moves.items()):
             yield Problem(
@@ -73,16 +88,14 @@ def _bypassing(run: KindRun, graph_config: Any, pools: Mapping[str, int]) -> Ite
             )
 
 
-def _moves(run: KindRun, pools: Container[str]) -> Iterator[tuple[str, str]]:
-    """Where the choice sends each alias that is one of these pools."""
-    as_written = KindRun(Config(aliases=run.config.aliases), run.context, Choice())
-    for name in run.config.aliases:
-        try:
-            was = as_written.place(name).pool
-            if was in pools:
-                yield was, run.place(name).pool
-        except WorkersError:
-            continue  # a pattern for a key: no name of its own
+def _moves(run: KindRun, aliases: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """From which of these pools the choice sends an alias to which other one."""
+    for pool, names in aliases.items():
+        for name in names:
+            with contextlib.suppress(WorkersError):
+                target = run.place(name).pool
+                if target != pool:
+                    yield pool, target
 
 
 def is_placed(graph_config: Any, kind: str) -> bool:

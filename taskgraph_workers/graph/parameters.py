@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import yaml
 
@@ -21,6 +21,9 @@ VARIABLE = "TASKGRAPH_WORKERS_PROFILE"
 
 #: The optional parameter that holds the choice.
 PARAMETER = "workers"
+
+#: A choice as a parameters file may hold it. msgspec looks the name up here.
+_Raw = Optional[Union[str, dict[str, Any]]]
 
 
 def inside_task() -> bool:
@@ -169,9 +172,9 @@ def _fields(schema: Any) -> tuple[str, ...]:
 
 
 def _msgspec_schema() -> Any:
-    from typing import Union
-
     from taskgraph.util.schema import Schema
 
-    choice = Optional[Union[str, dict]]  # type: ignore[type-arg]
-    return Schema.from_dict({PARAMETER: choice}, name="WorkersParameters")
+    class WorkersParameters(Schema, forbid_unknown_fields=False):  # type: ignore[misc]
+        workers: _Raw = None
+
+    return WorkersParameters
