@@ -11,6 +11,7 @@ from taskgraph_workers import units
 from taskgraph_workers.config.faults import Fault, said
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import (
+    a_name,
     count,
     duration,
     line,
@@ -37,17 +38,17 @@ def clusters() -> Shape:
         {
             "scheduler": about("The batch scheduler.", _scheduler),
             "node": about("One node.", node),
-            "queue": about("The queue or partition for the job.", line),
-            "bank": about("The account that the job is charged to.", line),
+            "queue": about("The queue or partition for the job.", a_name),
+            "bank": about("The account that the job is charged to.", a_name),
             "walltime": about("How long the job may run, such as 90m or 1-00:00:00.", duration),
             "setup": about("Shell lines to run first.", list_of(line)),
             "directives": about("Header lines of the scheduler's own, as they are.", list_of(line)),
-            "groups": about("Identical workers to launch, by name.", table(_group(), line)),
+            "groups": about("Identical workers to launch, by name.", table(_group(), a_name)),
         },
         needs=("scheduler",),
         others="a header line of the scheduler's own goes into directives, as it is",
     )
-    return table(cluster, line)
+    return table(cluster, a_name)
 
 
 def _group() -> Shape:

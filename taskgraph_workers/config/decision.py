@@ -7,7 +7,7 @@ from typing import Any
 
 from taskgraph_workers.config.faults import Fault, said
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
-from taskgraph_workers.config.shapes import count, line, section, some_levels
+from taskgraph_workers.config.shapes import a_name, count, section, some_levels
 from taskgraph_workers.model import Action, Decision
 
 
@@ -57,9 +57,9 @@ def _offered() -> Shape:
     )
 
 
-@takes(type="string", pattern="^[^/\n]+$")
+@takes(type="string", pattern=r"^[^/\s]([^/\n]*[^/\s])?$")
 def _permission(raw: Any) -> str:
-    value = line(raw)
+    value = a_name(raw)
     if "/" in value:  # Taskgraph refuses it later, without a place (taskgraph.actions.registry)
         raise Fault(f"{value!r} holds a slash, which no permission may", "use a dash")
     return value

@@ -10,6 +10,8 @@ from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
+    NAME,
+    a_name,
     count,
     duration,
     level,
@@ -29,12 +31,12 @@ TASK_KEYED_BY = ("image", "sku")
 def dispatch(known: Known) -> Shape:
     """The shape of ``dispatch``: a :class:`Dispatch`."""
     task = _task_shape(known)
-    local = section({"commands": about("What runs, by image.", table(_argv, line))})
+    local = section({"commands": about("What runs, by image.", table(_argv, a_name))})
     whole = section(
         {
             "level": about("The level that placement is told; 1 unless said.", level),
-            "project": about("The project that placement is told.", line),
-            "kind": about("The kind that placement is told.", line),
+            "project": about("The project that placement is told.", a_name),
+            "kind": about("The kind that placement is told.", a_name),
             "skus": about(
                 "Machine types of messages, each with its worker name.",
                 table(Entries(known).name, _sku),
@@ -79,9 +81,9 @@ def _task(value: Mapping[str, Any]) -> RequestTask:
     return RequestTask(**said)
 
 
-@takes(type="string", pattern="^.+$")
+@takes(type="string", pattern=NAME)
 def _sku(raw: Any) -> str:
-    return str(raw) if type(raw) is int else line(raw)
+    return str(raw) if type(raw) is int else a_name(raw)
 
 
 _argv = some_of(line, "must be a command with its arguments, not an empty list")

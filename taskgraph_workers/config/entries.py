@@ -25,7 +25,9 @@ from taskgraph_workers.config.forms import (
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.shapes import (
+    NAME,
     TEMPLATE,
+    a_name,
     count,
     line,
     mapping,
@@ -45,7 +47,7 @@ _NOT_IN_WORKER = ("env", "implementation", "os")
 Entry = Union[None, Change, Keyed]
 
 # What JSON Schema can say of an entry that is a string: a name, or a pool.
-_TEXT = [{"pattern": r"^[^/\n]+$"}, {"pattern": TEMPLATE}]
+_TEXT = [{"pattern": r"^[^/\s]([^/\n]*[^/\s])?$"}, {"pattern": TEMPLATE}]
 
 #: What each key of an entry is for, and each of ``resources``.
 _ABOUT = {
@@ -113,7 +115,7 @@ class Entries:
         machine_has = {
             **dict.fromkeys(("cores", "gpus"), count()),
             **dict.fromkeys(("memory", "gpu-memory", "disk"), size(units.mib_floor)),
-            "gpu-model": line,
+            "gpu-model": a_name,
         }
         self.resources = keyed(
             section(
@@ -145,10 +147,10 @@ class Entries:
         """The ``workers`` of a profile, or of a run's overrides."""
         return table(self.move)
 
-    @takes(type="string", pattern="^.+$")
+    @takes(type="string", pattern=NAME)
     def name(self, raw: Any) -> str:
         """A worker name that there is."""
-        name = line(raw)
+        name = a_name(raw)
         if self.known.is_name(name):
             return name
         raise self._no_name(name)
@@ -197,7 +199,7 @@ class Entries:
         if raw is None:
             return None
         if isinstance(raw, str) and raw:
-            return self._read_text(line(raw))
+            return self._read_text(a_name(raw))
         if not isinstance(raw, Mapping):
             what = f"must be a worker name, a pool, or a mapping, not {said(raw)}"
             raise Fault(what, "null drops what a profile that this one extends says" * (raw == ""))
@@ -246,7 +248,7 @@ def _detect(raw: Mapping[Any, Any]) -> detect.Detect:
         raise Fault(str(error)) from None
 
 
-_a_text = formed(line, Json({"type": "string", "anyOf": _TEXT}))
+_a_text = formed(a_name, Json({"type": "string", "anyOf": _TEXT}))
 
 
 @takes(type="string")

@@ -21,6 +21,7 @@ from taskgraph_workers.config.forms import (
 )
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.schema import shape
+from taskgraph_workers.config.shapes import NAME
 
 
 def json_schema() -> dict[str, Any]:
@@ -143,7 +144,7 @@ def _branches(by: Sequence[str], each: Mapping[str, Any]) -> dict[str, Any]:
     branches = {
         "type": "object",
         "minProperties": 1,
-        "propertyNames": {"pattern": "^.+$", "format": "regex"},
+        "propertyNames": {"pattern": NAME, "format": "regex"},
         "additionalProperties": each,
         "not": {"required": ["default"], "maxProperties": 1},
     }

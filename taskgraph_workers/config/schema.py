@@ -17,6 +17,8 @@ from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known, fits, is_plain
 from taskgraph_workers.config.selection import placed_selection, profile_name, selection
 from taskgraph_workers.config.shapes import (
+    NAME,
+    a_name,
     line,
     list_of,
     list_or_one,
@@ -74,7 +76,7 @@ def shape(known: Known) -> Shape:
             ),
             "profiles": about(
                 "Named sets of changes: for each worker name, where it goes.",
-                table(_a_profile(known, entries), line),
+                table(_a_profile(known, entries), a_name),
             ),
             "select": about("Which profile applies where a run names none.", _select(known)),
             "require": about(
@@ -194,7 +196,7 @@ def read_aliases(raw: Any) -> dict[str, Change]:
 def alias_faults(raw: Any) -> list[Fault]:
     """What is wrong with a table of aliases that Taskgraph has not validated."""
     pools = dict.fromkeys(POOL_FIELDS, keyed(template, Known(), ("level",)))
-    fields = {**pools, **dict.fromkeys(("implementation", "os"), line)}
+    fields = {**pools, **dict.fromkeys(("implementation", "os"), a_name)}
     try:
         table(section(fields, needs=ALIAS_FIELDS))(raw)
     except vol.Invalid as error:
@@ -258,7 +260,7 @@ _levels = some_levels(
 
 
 def _kind(known: Known) -> Shape:
-    @takes(type="string", pattern="^.+$", format="regex")
+    @takes(type="string", pattern=NAME, format="regex")
     def read_kind(raw: Any) -> str:
         value = pattern(raw)
         if known.kinds is None or any(fits(value, kind) for kind in known.kinds):

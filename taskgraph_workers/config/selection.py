@@ -25,7 +25,7 @@ from taskgraph_workers.config.faults import (
 from taskgraph_workers.config.forms import Either, Shape, Table, about, formed, takes
 from taskgraph_workers.config.locate import find
 from taskgraph_workers.config.names import NOTHING, Known, fits, is_plain
-from taskgraph_workers.config.shapes import line, section, table
+from taskgraph_workers.config.shapes import NAME, a_name, section, table
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
 from taskgraph_workers.model import BUILT_IN, KEYED_BY, Config, Keyed, Layer, Selection
 
@@ -70,7 +70,7 @@ def by_kind(known: Known, never: Sequence[str] = ()) -> Shape:
     ``never`` are keys that make another shape of it.
     """
 
-    @takes(type="string", pattern="^.+$")
+    @takes(type="string", pattern=NAME)
     def profile(raw: Any) -> str:
         if raw is None or isinstance(raw, (Mapping, list, tuple)):
             raise Fault(f"must be the name of a profile, not {said(raw)}")
@@ -86,9 +86,9 @@ def by_kind(known: Known, never: Sequence[str] = ()) -> Shape:
             raise misread("must be a profile, or a mapping from kinds to profiles", raw)
         return {"default": profile(raw)}
 
-    @takes(type="string", pattern="^.+$")
+    @takes(type="string", pattern=NAME)
     def kind(raw: Any) -> str:
-        name = line(raw)
+        name = a_name(raw)
         if known.kinds is None or name == "default" or name in known.kinds:
             return name
         raise Fault(f"there is no kind {name!r}", did_you_mean(name, known.kinds))
@@ -100,9 +100,9 @@ def by_kind(known: Known, never: Sequence[str] = ()) -> Shape:
 def profile_name(known: Known) -> Shape:
     """A shape: the name of a profile that there is."""
 
-    @takes(type="string", pattern="^.+$")
+    @takes(type="string", pattern=NAME)
     def read(raw: Any) -> str:
-        name = line(raw)
+        name = a_name(raw)
         if name in known.profiles:
             return name
         hint = did_you_mean(name, known.profiles) or "there are no profiles"

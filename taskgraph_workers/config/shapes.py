@@ -31,13 +31,18 @@ from taskgraph_workers.model import KEYED_BY
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
-# What JSON Schema can say of sizes, durations and templates; tests hold them against the readers.
+# What JSON Schema can say of sizes, durations, names and templates; tests hold them against the
+# readers.
 _SIZE = r"^\s*[0-9]+(\.[0-9]+)?\s*[KMGTkmgt]([Ii]?[Bb])?\s*$"
 _DURATION = (
     r"^(?=.*[1-9])\s*([0-9]+|(?=[0-9])([0-9]+[Dd])?([0-9]+[Hh])?([0-9]+[Mm])?([0-9]+[Ss])?"
     r"|([0-9]+-)?[0-9]+(:[0-9]+){1,3})\s*$"
 )
-TEMPLATE = r"^([^{}\n]|\{\{|\}\}|\{(alias|level|trust-domain)(![ars])?(:[^{}]*)?\})+$"
+NAME = r"^\S(.*\S)?$"
+TEMPLATE = (
+    r"^(?!\s)(?!.*\s$)"
+    r"([^{}\n]|\{\{|\}\}|\{(alias|level|trust-domain)(![ars])?(:[^{}]*)?\})+$"
+)
 
 
 # --- Scalars --------------------------------------------------------------------------------
@@ -61,6 +66,17 @@ def line(raw: Any) -> str:
     value = text(raw)
     if "\n" in value:
         raise Fault("must be one line")
+    return value
+
+
+@takes(type="string", pattern=NAME)
+def a_name(raw: Any) -> str:
+    """A text of one line with no blank around it, which nobody would see."""
+    value = line(raw)
+    if not value.strip():
+        raise Fault("is nothing but blanks")
+    if value != value.strip():
+        raise Fault("has a blank at its start or end", f"write {value.strip()!r}")
     return value
 
 
@@ -112,10 +128,10 @@ def level(raw: Any) -> str:
     return str(raw)
 
 
-@takes(type="string", pattern="^.+$", format="regex")
+@takes(type="string", pattern=NAME, format="regex")
 def pattern(raw: Any) -> str:
     """A name or a regular expression, as keys of config.yml are."""
-    value = line(raw)
+    value = a_name(raw)
     try:
         re.compile(value + "$")
     except (re.error, OverflowError, RecursionError) as error:
@@ -127,7 +143,7 @@ def pattern(raw: Any) -> str:
 @takes(type="string", pattern=TEMPLATE)
 def template(raw: Any) -> str:
     """A text that may hold ``{alias}``, ``{level}`` and ``{trust-domain}``, as in an alias."""
-    value = line(raw)
+    value = a_name(raw)
     known = ("alias", "level", "trust-domain")
     hint = "it may hold {alias}, {level} and {trust-domain}, and no other brace"
     try:

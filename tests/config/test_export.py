@@ -337,6 +337,13 @@ def test_durations(text: str):
     assert accepts(shapes.duration, text) == reads(shapes.duration, text)
 
 
+@given(st.from_regex(r"[ \t\u00a0a.]{0,5}", fullmatch=True))
+@example("b-gpu ")
+def test_names(text: str):
+    """The pattern of the schema is the reader's."""
+    assert accepts(shapes.a_name, text) == reads(shapes.a_name, text)
+
+
 @given(st.from_regex(r"(a|\{|\}|level|alias|x|!r|:|\.|\[)*", fullmatch=True))
 @example("{level}-{{x}}")
 def test_templates(text: str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from config_cases import KINDS, cases
 
+from taskgraph_workers.errors import dotted
 from taskgraph_workers.model import Config, Keyed, Layer, Requirement, Select, Selection
 
 
@@ -50,6 +51,34 @@ def test_requirements_and_protection(project):
     )
     assert config.protected_workers == ("images",)
     assert config.protected_kinds == ("docker-.*",)
+
+
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        ("profiles: {'N': {}}", "profiles.N"),
+        ("profiles: {p: {workers: {'N': b-cpu}}}", "profiles.p.workers.N"),
+        ("profiles: {p: {workers: {b-gpu: 'N'}}}", "profiles.p.workers.b-gpu"),
+        ("profiles: {p: {workers: {b-gpu: 'a/N'}}}", "profiles.p.workers.b-gpu"),
+        ("profiles: {p: {workers: {b-gpu: {worker-type: 'N'}}}}", None),
+        ("profiles: {p: {extends: 'N'}}", "profiles.p.extends"),
+        ("workers: {'N': {env: {A: a}}}", "workers.N"),
+        ("workers: {b-gpu: {env: {by-project: {'N': {}, default: {}}}}}", None),
+        ("select: {default: 'N'}", "select.default"),
+        ("profiles: {p: {}}\nselect: {default: {'N': p}}", "select.default.N"),
+        ("require: [{workers: 'N', env: A}]", "require[0].workers"),
+        ("protect: {workers: [b-gpu, 'N']}", "protect.workers[1]"),
+        ("clusters: {'N': {scheduler: flux}}", "clusters.N"),
+        ("dispatch: {skus: {'N': b-gpu}, images: [a]}", "dispatch.skus.N"),
+    ],
+)
+def test_blanks_that_nobody_sees(project, body: str, at: str | None):
+    """A name that is blank, or begins or ends with a blank, is refused wherever it stands."""
+    for name, what in (("b-gpu ", "has a blank at its start or end"), (" ", "is nothing but")):
+        (problem,) = project.check(body.replace("N", name))
+        assert problem.message.startswith(what) or "a/" in body
+        assert at is None or dotted(problem.path) == f"workers-config.{at.replace('N', name)}"
+        assert problem.hint == ("write 'b-gpu'" if name.strip() else "") or "a/" in body
 
 
 @pytest.mark.parametrize(
