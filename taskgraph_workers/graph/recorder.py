@@ -62,7 +62,8 @@ class Record:
     """What was seen.
 
     ``runs`` holds what placement knows of each kind; ``pools`` the pool of every task, by label,
-    with its kind. ``failed`` says of a kind why it could not be loaded to its end; ``refused``
+    with its kind. ``unpicked`` holds what is wrong with a keyed name that has no branch here, with
+    the kind, by label. ``failed`` says of a kind why it could not be loaded to its end; ``refused``
     are the problems that a choice has by itself.
     """
 
@@ -72,6 +73,7 @@ class Record:
     asked: dict[str, Asked] = field(default_factory=dict)
     runs: dict[str, KindRun] = field(default_factory=dict)
     pools: dict[str, tuple[str, str]] = field(default_factory=dict)
+    unpicked: dict[str, tuple[str, Problem]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     refused: list[Problem] = field(default_factory=list)
 
@@ -210,6 +212,7 @@ class Recorder(Placer):
     def before_run(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """Note the task, and see that ``run`` can look its implementation up."""
         for task in tasks:
+            self._pick(task)
             self.before[label_of(task, self.run.context.kind)] = deepcopy(task.get("worker") or {})
             assignment = self._way(task)
             if assignment is not None and assignment.converts:
@@ -228,6 +231,7 @@ class Recorder(Placer):
     def place(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """Note the task, and place it as far as that can be done."""
         for task in tasks:
+            self._pick(task)
             if not ("run" in task and comes_again()):
                 self._note(task)
                 assignment = self._way(task)
@@ -238,12 +242,21 @@ class Recorder(Placer):
                     put_on(assignment, task)
             yield task
 
+    def _pick(self, task: Task) -> None:
+        """Make a keyed name a plain one, as a run does; one that leads nowhere if it has none."""
+        try:
+            self._name_of(task)
+        except WorkersError as error:
+            kind = self.run.context.kind
+            self.seen.unpicked[label_of(task, kind)] = (kind, error.problems[0])
+            task["worker-type"] = NOWHERE
+
     def _note(self, task: Task) -> None:
         name, kind = task.get("worker-type"), self.run.context.kind
         if not isinstance(name, str):
             return
         label, asked = label_of(task, kind), asked_name(name) or name
-        if (label, asked) in self.placed:
+        if label in self.seen.unpicked or (label, asked) in self.placed:
             return  # it comes by twice, and its env is no longer its own alone
         self.placed.add((label, asked))
         worker = deepcopy(task.get("worker") or {})

@@ -65,6 +65,8 @@ class _Review:
         for asked in self.seen.asked.values():
             for choice in choices(self.seen, asked.kind):
                 self._try(asked, self.placer(asked.kind, choice))
+        for label, (kind, problem) in self.seen.unpicked.items():
+            self.tell(self.file(kind).at(problem, str(problem.path[-1])), label)
         found = [*self.seen.refused, *self._failed(), *self._levels()]
         found += [_named(problem, labels) for problem, labels in _together(self.told).items()]
         found += self._partial()

@@ -266,22 +266,6 @@ def test_a_field_that_another_implementation_does_not_know(project: Project, cho
     assert told["message"].startswith("train-one: generic-worker knows no worker field")
 
 
-@pytest.mark.parametrize("chosen", [None, "lab"])
-def test_a_field_that_the_configuration_lays_on_in_vain(project: Project, chosen: str | None):
-    """A `worker` field that no task has of itself is told once, where it is written."""
-    said = {"b-gpu": {"worker": {"max-runtime": 7200}}}
-    profiles = {"lab": {"workers": said}, "big": {"extends": "lab"}}
-    project.config({"profiles": profiles, "select": {"default": chosen}})
-    project.kind("train", {"one": {}, "two": {}})
-    told = of(checked(project, code=1), "error")
-    assert place(told) == line_of(project, CONFIG, "max-runtime")
-    assert told["message"] == (
-        "train-one and train-two: docker-worker knows no worker field 'max-runtime', which profile "
-        "lab gives 'b-gpu' on shop-1/b-gpu under profile 'lab' and 'big'"
-    )
-    assert told["hint"] == "did you mean 'max-run-time'?"
-
-
 def test_entries_that_no_task_uses(project: Project):
     """Entries for nothing point at themselves, also one that is protected; used ones don't."""
     project.config(

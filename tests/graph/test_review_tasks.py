@@ -1,0 +1,49 @@
+"""What `check` says of tasks whose names are keyed, and of fields laid over their `worker`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.commands import place
+from tests.graph.project import Project
+from tests.graph.test_review import CONFIG, checked, kind_file, line_of, of
+
+
+def test_a_keyed_name_is_the_one_that_holds_here(project: Project):
+    """A kind that asks by level or profile is loaded as a run does, and what it asks is known."""
+    project.config({"require": [{"workers": "b-gpu", "env": ["GPUS"]}]})
+    keyed = {"by-level": {"1": "b-gpu", "default": "b-other"}}
+    project.kind("train", {"one": {"worker-type": keyed}})
+    told = of(checked(project, code=1), "error")
+    assert told["message"].startswith("train-one: GPUS is required on 'b-gpu'")
+    assert checked(project, "--level", "3") == []
+
+
+def test_a_keyed_name_that_has_no_branch_here(project: Project):
+    """It points into the kind.yml, once for all tasks, and the rest of the kind is looked at."""
+    project.config({"profiles": {"lab": {"levels": [1], "workers": {}}}})
+    keyed = {"by-level": {"3": "b-gpu"}}
+    tasks = {"one": {"worker-type": keyed}, "two": {"worker-type": keyed}}
+    project.kind("train", {**tasks, "three": {"worker-type": "b-gup"}})
+    unpicked, unknown = (each for each in checked(project, code=1) if each["severity"] == "error")
+    assert place(unpicked) == line_of(project, kind_file("train"), "'3': b-gpu")
+    assert unpicked["message"] == (
+        "train-one and train-two: no branch for level '1', and no default"
+    )
+    assert place(unknown) == line_of(project, kind_file("train"), "worker-type: b-gup")
+
+
+@pytest.mark.parametrize("chosen", [None, "lab"])
+def test_a_field_that_the_configuration_lays_on_in_vain(project: Project, chosen: str | None):
+    """A `worker` field that no task has of itself is told once, where it is written."""
+    said = {"b-gpu": {"worker": {"max-runtime": 7200}}}
+    profiles = {"lab": {"workers": said}, "big": {"extends": "lab"}}
+    project.config({"profiles": profiles, "select": {"default": chosen}})
+    project.kind("train", {"one": {}, "two": {}})
+    told = of(checked(project, code=1), "error")
+    assert place(told) == line_of(project, CONFIG, "max-runtime")
+    assert told["message"] == (
+        "train-one and train-two: docker-worker knows no worker field 'max-runtime', which profile "
+        "lab gives 'b-gpu' on shop-1/b-gpu under profile 'lab' and 'big'"
+    )
+    assert told["hint"] == "did you mean 'max-run-time'?"
