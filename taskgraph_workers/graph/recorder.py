@@ -236,11 +236,16 @@ class Recorder(Placer):
                 self._note(task)
                 assignment = self._way(task)
                 if assignment is not None:
-                    if assignment.converts:
-                        # Older Taskgraphs refuse a field that they don't know.
-                        task["worker"] = _fitting(assignment, task.get("worker") or {})
-                    put_on(assignment, task)
+                    self._put_on(assignment, task)
             yield task
+
+    def _put_on(self, assignment: Assignment, task: Task) -> None:
+        """As a run does, but for fields that are not known, which older Taskgraphs refuse."""
+        if assignment.converts:
+            task["worker"] = _fitting(assignment, task.get("worker") or {})
+        put_on(assignment, task)
+        if assignment.overlay:
+            task["worker"] = _fitting(assignment, task["worker"])
 
     def _pick(self, task: Task) -> None:
         """Make a keyed name a plain one, as a run does; one that leads nowhere if it has none."""
