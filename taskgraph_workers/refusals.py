@@ -17,7 +17,7 @@ from taskgraph_workers.errors import (
     listed,
 )
 from taskgraph_workers.keyed import refused
-from taskgraph_workers.model import ALIAS_FIELDS, Config, Profile, Value
+from taskgraph_workers.model import ALIAS_FIELDS, Change, Config, Keyed, Profile, Value
 
 
 def name_loop(config: Config, way: Sequence[str], where: Path) -> PlacementError:
@@ -72,8 +72,16 @@ def _instead(config: Config, chain: Sequence[str], profiles: Sequence[Profile]) 
     others = [p for p in config.profiles.values() if p not in profiles and name in p.layer.entries]
     if others:
         return f"profiles that speak of it: {listed(p.name for p in others)}"
-    names = (*config.aliases, *(key for each in profiles for key in each.layer.entries))
-    return did_you_mean(name, (known for known in names if known not in chain))
+    # An entry that sends its name nowhere may itself be the one that is misspelled.
+    entries = [pair for each in profiles for pair in each.layer.entries.items()]
+    names = {*config.aliases, *(key for key, entry in entries if _leads(key, entry))}
+    return did_you_mean(name, names.difference(chain, ["default"]))
+
+
+def _leads(name: str, entry: Change | Keyed | None) -> bool:
+    if isinstance(entry, Keyed):
+        return any(_leads(name, each) for each in entry.choices.values())
+    return entry is not None and (entry.to not in (None, name) or bool(entry.fields))
 
 
 def by_way_of(chain: Sequence[str]) -> str:

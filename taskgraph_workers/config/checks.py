@@ -33,7 +33,7 @@ def problems(config: Config, known: Known, left_out: Sequence[Path]) -> list[Pro
     names = names_of(config, known)
     found += _extends_loops(config)
     found += _clashes(config, names)
-    found += _never_used(config, names)
+    found += _never_used(config, names, known.offered)
     found += _chosen_nowhere(config, known, left_out)
     found += Trial(config, names, left_out).problems()
     return found
@@ -100,7 +100,9 @@ def _clashes(config: Config, names: Collection[str]) -> Iterator[Problem]:
                 yield Problem(what, (*path, found[-1]), hint, code=AMBIGUOUS, names=found)
 
 
-def _never_used(config: Config, names: Collection[str]) -> Iterator[Problem]:
+def _never_used(
+    config: Config, names: Collection[str], offered: Collection[str]
+) -> Iterator[Problem]:
     known = {"default", *names}
     patterns: list[tuple[Path, str]] = [
         ((*TOP, "workers", key), key) for key in config.workers.entries
@@ -109,8 +111,8 @@ def _never_used(config: Config, names: Collection[str]) -> Iterator[Problem]:
     for path, key in patterns:
         if key not in known and not any(match.matches(key, name) for name in names):
             what = f"no worker name is matched by {key!r}, so this is never used"
-            yield Problem(what, path, did_you_mean(key, names), "warning")
-    yield from _protects_nothing(config, names)
+            yield Problem(what, path, did_you_mean(key, offered), "warning")
+    yield from _protects_nothing(config, names, offered)
     if config.dispatch is not None:
         for image in config.dispatch.commands:
             if not any(fits(pattern, image) for pattern in config.dispatch.images):
@@ -119,11 +121,13 @@ def _never_used(config: Config, names: Collection[str]) -> Iterator[Problem]:
                 yield Problem(what, at, severity="warning")
 
 
-def _protects_nothing(config: Config, names: Collection[str]) -> Iterator[Problem]:
+def _protects_nothing(
+    config: Config, names: Collection[str], offered: Collection[str]
+) -> Iterator[Problem]:
     """Names to protect that look misspelled. Others may be there for aliases yet to come."""
     for index, key in enumerate(config.protected_workers):
         if not any(match.matches(key, name) for name in names):
-            hint = did_you_mean(key, names)
+            hint = did_you_mean(key, offered)
             if hint.startswith("did you mean"):
                 what = f"no worker name is matched by {key!r}, so this protects nothing"
                 yield Problem(what, (*TOP, "protect", "workers", index), hint, "warning")

@@ -189,7 +189,7 @@ class Entries:
         return formed(read, Whatever(KEYED_BY))
 
     def _no_name(self, name: str, also: str = "") -> Fault:
-        hint = did_you_mean(name, {*self.known.names, *self.known.aliases})
+        hint = did_you_mean(name, self.known.offered)
         return Fault(f"there is no worker name {name!r}{also}", hint, lookup=True)
 
     def _read_machine(self, raw: Any) -> Entry:

@@ -14,7 +14,7 @@ from taskgraph_workers.config.entries import Entries, env_name, placed_all
 from taskgraph_workers.config.faults import Fault, faults_of, path_of
 from taskgraph_workers.config.forms import Either, Shape, about, formed, null, takes
 from taskgraph_workers.config.keyed import keyed
-from taskgraph_workers.config.names import Known, fits, is_plain
+from taskgraph_workers.config.names import Known, fits, is_name_key, with_placed
 from taskgraph_workers.config.selection import placed_selection, profile_name, selection
 from taskgraph_workers.config.shapes import (
     NAME,
@@ -51,12 +51,13 @@ def known_in(raw: Mapping[Any, Any], aliases: Any, kinds: Iterable[str] | None) 
     """The names that a configuration speaks of, however faulty it is otherwise."""
     profiles = _mapping(raw.get("profiles"))
     entries = [_mapping(_mapping(each).get("workers")) for each in profiles.values()]
-    return Known(
+    known = Known(
         tuple(key for key in _mapping(aliases) if isinstance(key, str)),
-        frozenset(n for each in (_mapping(aliases), *entries) for n in each if is_plain(n)),
+        frozenset(n for each in (_mapping(aliases), *entries) for n in each if is_name_key(n)),
         frozenset(name for name in profiles if isinstance(name, str)),
         None if kinds is None else frozenset(kinds),
     )
+    return with_placed(known, entries)
 
 
 def shape(known: Known) -> Shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import voluptuous as vol
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import selections
 from taskgraph_workers.config.document import too_deep
-from taskgraph_workers.config.entries import Entries, placed_all, targets
+from taskgraph_workers.config.entries import Entries, changes, placed_all, targets
 from taskgraph_workers.config.faults import (
     KEY,
     Fault,
@@ -24,7 +24,7 @@ from taskgraph_workers.config.faults import (
 )
 from taskgraph_workers.config.forms import Either, Shape, Table, about, formed, takes
 from taskgraph_workers.config.locate import find
-from taskgraph_workers.config.names import NOTHING, Known, fits, is_plain
+from taskgraph_workers.config.names import NOTHING, Known, fits, is_name_key, is_plain, with_placed
 from taskgraph_workers.config.shapes import NAME, a_name, section, table
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
 from taskgraph_workers.model import BUILT_IN, KEYED_BY, Config, Keyed, Layer, Selection
@@ -114,7 +114,8 @@ def profile_name(known: Known) -> Shape:
 def with_names(known: Known, entries: Any) -> Known:
     """What is known once a run's own entries are."""
     names = entries if isinstance(entries, Mapping) else {}
-    return replace(known, names=known.names | {name for name in names if is_plain(name)})
+    known = replace(known, names=known.names.union(filter(is_name_key, names)))
+    return with_placed(known, [names])
 
 
 def placed_selection(value: Any, source: str, path: Path) -> Any:
@@ -143,7 +144,15 @@ def known_of(config: Config, kinds: Iterable[str] | None) -> Known:
         frozenset(names),
         frozenset(config.profiles),
         None if kinds is None else frozenset(kinds),
+        frozenset(filter(is_plain, _placed(tables[1:]))),
     )
+
+
+def _placed(tables: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for entries in tables:
+        for name, entry in entries.items():
+            if any(change.to is not None or change.fields for change in changes([entry])):
+                yield name
 
 
 def names_of(config: Config, known: Known = NOTHING, run: Iterable[str] = ()) -> list[str]:

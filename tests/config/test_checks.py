@@ -40,3 +40,27 @@ def test_aliases_that_placement_stumbles_over(project, alias: str, told: str):
     project.write("config.yml", text)
     _, problems = check(yaml.safe_load(text), project.folder)
     assert [str(problem) for problem in problems] == [told]
+
+
+def test_only_real_names_are_offered(project):
+    """A key that may itself be misspelled is no answer to who misspells a name."""
+    told = project.told(
+        """
+        workers: {qqq: {}}
+        profiles:
+            p:
+                workers:
+                    b-gpo: {env: {A: a}}
+                    'b-gpu ': b-cpu
+                    zzz: yyyy
+                    same: same
+                    good: {by-level: {'1': b-gpu, default: b-cpu}}
+                    there: {to: {by-kind: {train: good, default: b-cpu}}}
+                    gone: {}
+        """
+    )
+    offered = [line.strip() for line in told.splitlines() if "there is: " in line]
+    assert offered[0] == "hint: there is: b-cpu, b-gpu, b-gpu-4, good, sign, there"
+    assert set(offered) == {offered[0]}
+    assert len(offered) == 4
+    assert "hint: did you mean 'b-gpu'?" in told
