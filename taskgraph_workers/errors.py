@@ -127,8 +127,10 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:MOST_NAMES]) + more
 
 
-def did_you_mean(word: str, names: Iterable[str]) -> str:
+def did_you_mean(word: str, names: Iterable[str], instead: str | None = None) -> str:
     """A hint for a name that nobody knows: the nearest one, whatever its case, else what there is.
+
+    ``instead`` is said in place of what there is.
 
     >>> did_you_mean("gcp-sopt", ["gcp-spot", "onprem"])
     "did you mean 'gcp-spot'?"
@@ -136,6 +138,8 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     "did you mean 'profiles'?"
     >>> did_you_mean("zebra", ["gcp-spot", "onprem"])
     'there is: gcp-spot, onprem'
+    >>> did_you_mean("zebra", ["gcp-spot", "onprem"], "leave it out")
+    'leave it out'
     """
     known = sorted({str(name) for name in names})
     # As it is written first: names may differ in their case alone.
@@ -144,4 +148,6 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
         near = difflib.get_close_matches(fold(word), folded, n=1, cutoff=0.6)
         if near:
             return f"did you mean {folded[near[0]]!r}?"
+    if instead is not None:
+        return instead
     return f"there is: {listed(known)}" if known else ""

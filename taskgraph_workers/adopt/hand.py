@@ -146,8 +146,7 @@ def read(source: Source, keys: Keys = Keys(), kinds: Collection[str] = ()) -> Ha
     except Unreadable as error:
         raise ConfigError(error.problem) from None
     if keys.names not in data and keys.machines not in data:
-        near = did_you_mean(keys.names, data)
-        hint = near if near.startswith("did") else "--names-key and --env-key say other names"
+        hint = did_you_mean(keys.names, data, "--names-key and --env-key say other names")
         what = f"has neither {keys.names} nor {keys.machines}"
         raise ConfigError(Problem(what, hint=hint, file=source.shown))
     reader = _Reader(source, data, keys, kinds)

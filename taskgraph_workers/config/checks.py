@@ -127,7 +127,7 @@ def _protects_nothing(
     """Names to protect that look misspelled. Others may be there for aliases yet to come."""
     for index, key in enumerate(config.protected_workers):
         if not any(match.matches(key, name) for name in names):
-            hint = did_you_mean(key, offered)
-            if hint.startswith("did you mean"):
+            hint = did_you_mean(key, offered, "")
+            if hint:
                 what = f"no worker name is matched by {key!r}, so this protects nothing"
                 yield Problem(what, (*TOP, "protect", "workers", index), hint, "warning")

@@ -44,9 +44,8 @@ def _keyed_by(raw: Any, by: Sequence[str]) -> str | None:
     if key[3:] in by:
         raise Fault(f"{key} must stand alone", "key each value by itself, or all of them", [key])
     allowed = [f"by-{each}" for each in by]
-    near = "" if key[3:] in KEYED_BY else did_you_mean(key, allowed)
-    hint = f"{near} " if near.startswith("did") else ""
-    hint += f"it may be keyed {', '.join(allowed[:-1])} or {allowed[-1]}"
+    near = "" if key[3:] in KEYED_BY else did_you_mean(key, allowed, "")
+    hint = f"{near} it may be keyed {', '.join(allowed[:-1])} or {allowed[-1]}".lstrip()
     raise Fault(f"a value can't be keyed {key} here", hint, [key])
 
 

@@ -343,7 +343,7 @@ def _idle(config: Config) -> Iterator[Problem]:
     """A name to protect that is like none there is. What looks misspelled the loader tells."""
     names = names_of(config)
     for index, key in enumerate(config.protected_workers):
-        misspelled = did_you_mean(key, names).startswith("did")
+        misspelled = did_you_mean(key, names, "")
         if not misspelled and not any(fits(key, name) for name in names):
             yield Problem(
                 f"no worker name is matched by {key!r}, so this protects nothing",

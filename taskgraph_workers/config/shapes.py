@@ -198,9 +198,7 @@ def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str 
 
 
 def _unknown_key(key: Any, known: Collection[str], others: str) -> Fault:
-    hint = did_you_mean(str(key), known)
-    if others and not hint.startswith("did"):
-        hint = others
+    hint = did_you_mean(str(key), known, others or None)
     return _not_keyed(key) or Fault("unknown key", hint, at=[key])
 
 

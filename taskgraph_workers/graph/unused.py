@@ -93,10 +93,9 @@ def _applies(config: Config, name: str, layer: Layer, key: str, context: Context
 
 
 def _for_nothing(path: Path, key: str, names: Iterable[str]) -> Problem:
-    near = did_you_mean(key, names)
     return Problem(
         f"no task of this graph gets anything from {key!r}, under any profile",
         path,
-        near if near.startswith("did") else "other parameters (-p) may make other tasks",
+        did_you_mean(key, names, "other parameters (-p) may make other tasks"),
         "warning",
     )
