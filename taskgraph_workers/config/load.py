@@ -75,7 +75,7 @@ def load(
     for old in list(_kept)[: max(0, len(_kept) - _MOST_KEPT + 1)]:
         _kept.pop(old, None)
     # What is right with the kinds looked up is right without.
-    _kept[key] = _kept[(*key[:2], None)] = _Kept(tuple(files.items()), config)
+    _kept[key] = _kept[key[0], folder, None] = _Kept(tuple(files.items()), config)
     return config
 
 

@@ -174,7 +174,7 @@ def _fields(schema: Any) -> tuple[str, ...]:
 def _msgspec_schema() -> Any:
     from taskgraph.util.schema import Schema
 
-    class WorkersParameters(Schema, forbid_unknown_fields=False):  # type: ignore[misc]
+    class WorkersParameters(Schema, forbid_unknown_fields=False):  # type: ignore[call-arg,misc]
         workers: _Raw = None
 
     return WorkersParameters
