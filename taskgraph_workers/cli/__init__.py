@@ -8,6 +8,7 @@ Taskgraph.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,9 @@ FINE, DIFFERS, FAILED = 0, 1, 2
 # What a shell says of a command that a signal ended.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 
+# A stream that can't take more; the error of a file would name it.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+
 
 def make_parser() -> argparse.ArgumentParser:
     """The whole parser, as the command, its completion and the documentation use it."""
@@ -45,17 +49,39 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code, and never lets a user's mistake be a traceback."""
+    _open_what_is_closed()
     try:
         try:
             return _run(argv)
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read has enough. Python would complain at its end, when it flushes again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read has enough
+        _silence()
         return _BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        _silence()
+        print(f"error: standard output can't be written: {error.strerror}", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _open_what_is_closed() -> None:
+    """Python has None for a stream that is closed, and what the command opens would be it."""
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
+
+
+def _silence() -> None:
+    """Python would complain at its end, when it flushes again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(argv: Sequence[str] | None) -> int:

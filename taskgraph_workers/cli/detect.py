@@ -51,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
     add("--worker", metavar="NAME", help="all that a task would detect which asks for this name")
     add("--profile", metavar="PROFILE", help="as if this were chosen")
     add("--kind", metavar="KIND", help="as for tasks of this kind")
-    add("--level", metavar="N", help="as at this level (default: 1)")
+    options.add_level(worker, "as at this level (default: 1)")
     add("--root", metavar="DIR", help="the folder of the project's config.yml")
     options.add_config(worker)
     options.add_output(parser)

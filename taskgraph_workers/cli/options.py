@@ -10,6 +10,9 @@ import argparse
 import os
 from typing import Any
 
+#: The levels there are; `config` has them for what a configuration says, and is slower to load.
+LEVELS = ("1", "2", "3")
+
 # The column where the text of a help begins.
 _HELP_AT = 28
 
@@ -76,7 +79,12 @@ def add_project(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="parameters of the graph: a file, a URL, task-id=... or project=...",
     )
-    group.add_argument("--level", metavar="N", help="the level, in place of that of the parameters")
+    add_level(group, "the level, in place of that of the parameters")
+
+
+def add_level(parser: argparse._ActionsContainer, help: str, default: str | None = None) -> None:
+    """``--level``."""
+    parser.add_argument("--level", metavar="N", choices=LEVELS, default=default, help=help)
 
 
 def add_config(parser: argparse._ActionsContainer) -> None:

@@ -24,6 +24,9 @@ STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 #: Signs of ours, and what stands for them where the encoding lacks them.
 PLAIN = {"→": "->"}
 
+# Marks of writing direction, which can make a text read as another.
+_TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
 #: Progress is shown after this many seconds.
 PATIENCE_S = 1.0
 
@@ -199,7 +202,9 @@ def _writable(text: str, encoding: str | None) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = "".join(
-        char.encode("unicode_escape").decode() if unicodedata.category(char) == "Cc" else char
+        char.encode("unicode_escape").decode()
+        if unicodedata.category(char) == "Cc" or char in _TURNS
+        else char
         for char in text
     )
     encoding = encoding or "ascii"

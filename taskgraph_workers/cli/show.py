@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
     add("name", metavar="NAME", nargs="?", help="this worker name alone")
     add("--profile", metavar="PROFILE", action="append", default=[], help="this profile alone")
     add("--kind", metavar="KIND", default="", help="as for tasks of this kind")
-    add("--level", metavar="N", default="1", help="as at this level (default: 1)")
+    options.add_level(parser, "as at this level (default: 1)", "1")
     options.add_config(parser)
     add("--root", metavar="DIR", help="the folder of the project's config.yml")
     options.add_output(parser)

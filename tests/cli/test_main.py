@@ -54,7 +54,14 @@ def test_the_help_names_each_command(capsys: pytest.CaptureFixture[str]):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["pln"], ["plan", "--nonsense"], ["plan", "--col", "never"], ["plan", "-q", "-v"]],
+    [
+        [],
+        ["pln"],
+        ["show", "--level", "x"],
+        ["plan", "--nonsense"],
+        ["plan", "--col", "never"],
+        ["plan", "-q", "-v"],
+    ],
     ids=" ".join,
 )
 def test_what_it_does_not_understand(arguments: list[str], capsys: pytest.CaptureFixture[str]):
@@ -95,6 +102,38 @@ def test_a_reader_who_has_enough_is_no_error():
             check=False,
         )
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_full_disk_is_told_in_a_line():
+    """What can't be written is no bug of ours: one line, and 2."""
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full here")
+    for arguments in ("schema", "completion bash"):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(
+                [*PYTHON, *arguments.split()],
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        said = "error: standard output can't be written: No space left on device\n"
+        assert (done.returncode, done.stderr) == (2, said), arguments
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_error(closed: str):
+    """Who closes a stream wants to hear nothing of it, and no other file becomes it."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {closed}', "sh", *PYTHON, "schema"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) == (closed == "2>&-")
 
 
 def test_ctrl_c_is_no_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -88,9 +88,9 @@ def test_what_an_encoding_lacks(encoding: str, shown: str, monkeypatch: pytest.M
 
 
 def test_a_terminal_is_not_told_what_to_do(streams: tuple[Stream, Stream]):
-    """Control characters in a value are shown, not obeyed."""
-    Output("never").line("a\033[2Jb\nc\td")
-    assert streams[0].written == "a\\x1b[2Jb\\nc\\td\n"
+    """Control characters and marks of direction in a value are shown, not obeyed."""
+    Output("never").line("a\033[2Jb\nc\td\u202ee\u2066")
+    assert streams[0].written == "a\\x1b[2Jb\\nc\\td\\u202ee\\u2066\n"
 
 
 ROWS = [["train", ["GPUS: 0", "WORKSPACE: 12000 → 8000"]], ["evaluate", "nothing"]]
