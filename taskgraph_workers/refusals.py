@@ -74,7 +74,7 @@ def _instead(config: Config, chain: Sequence[str], profiles: Sequence[Profile]) 
         return f"profiles that speak of it: {listed(p.name for p in others)}"
     # An entry that sends its name nowhere may itself be the one that is misspelled.
     entries = [pair for each in profiles for pair in each.layer.entries.items()]
-    names = {*config.aliases, *(key for key, entry in entries if _leads(key, entry))}
+    names = {*config.aliases.keys(), *(key for key, entry in entries if _leads(key, entry))}
     return did_you_mean(name, names.difference(chain, ["default"]))
 
 

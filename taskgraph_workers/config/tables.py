@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.config.contexts import selections
-from taskgraph_workers.config.names import is_plain
+from taskgraph_workers.config.names import fits, is_plain
 from taskgraph_workers.errors import Path, Problem
 from taskgraph_workers.model import Config, Layer
 
@@ -44,6 +44,20 @@ class Table(dict[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._patterns)
+
+
+class Keys:
+    """The keys of the table at ``path`` that paths lead through: names, and patterns."""
+
+    def __init__(self, path: Path, paths: Iterable[Path]) -> None:
+        size = len(path)
+        keys = {str(each[size]) for each in paths if len(each) > size and each[:size] == path}
+        self._patterns = [key for key in keys if not is_plain(key) or "." in key]
+        self._names = keys
+
+    def fit(self, name: str) -> bool:
+        """Whether one of the keys matches a name."""
+        return name in self._names or any(fits(pattern, name) for pattern in self._patterns)
 
 
 def quick(config: Config) -> Config:

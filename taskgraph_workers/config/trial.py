@@ -12,8 +12,8 @@ from dataclasses import replace
 from taskgraph_workers import match
 from taskgraph_workers.config.contexts import contexts, keyed_values, selections
 from taskgraph_workers.config.entries import targets
-from taskgraph_workers.config.names import fits
-from taskgraph_workers.config.tables import layer_tables, quick, translated
+from taskgraph_workers.config.steps import End, ends_of, next_of
+from taskgraph_workers.config.tables import Keys, layer_tables, quick, translated
 from taskgraph_workers.errors import (
     AMBIGUOUS,
     DEAD_END,
@@ -33,6 +33,10 @@ from taskgraph_workers.resolve import changes_for, layers_of, level_problem, lin
 # What the tasks of a graph may mend: they need not ask for a name, and have env of their own.
 _SOME_KINDS = "fine if it is meant for some kinds only; else let it extend a profile"
 _OWN_ENV = "give it in workers-config.workers or the profile, if not every task has its own"
+
+
+#: Env that is required, by what requires it, and not set.
+Missing = tuple[tuple[Path, str], ...]
 
 
 def tasks_decide(problem: Problem) -> bool:
@@ -59,6 +63,10 @@ class Trial:
         self.unset: dict[tuple[Path, str, str | None], list[str]] = {}
         self.ended: set[tuple[str | None, str]] = set()
         self.told: set[object] = set()
+        self.ways: dict[tuple[str, int], int] = {}
+        every = [path for path, _ in layer_tables(config).values()]
+        self.overrides = [path for path in every if "select" in path]
+        self.doubts = {path: Keys(path, left_out) for path in [*every, (*TOP, "workers")]}
 
     def problems(self) -> list[Problem]:
         """The problems, each told once."""
@@ -66,10 +74,65 @@ class Trial:
         for choice in self._choices():
             for each in every:
                 if level_problem(self.config, choice, each.level) is None:
-                    context = each.under(choice)
-                    for name in self.names:
-                        self._try(name, choice, context)
+                    self._try_all(choice, each.under(choice))
         return [*self.found.values(), *self._partial(), *self._requirements()]
+
+    def _try_all(self, choice: Choice, context: Context) -> None:
+        """Try each name; of those that only lead on, one for each end that can't be placed."""
+        onward = self._onward(choice, context)
+        ends = ends_of(onward)
+        placed = {end: self._end(end, choice, context) for end, _ in ends.values() if end}
+        tried: set[End] = set()
+        for name in self.names:
+            if name not in ends:
+                self._try(name, choice, context)
+            elif placed.get(ends[name][0]) is None and ends[name] not in tried:
+                tried.add(ends[name])
+                self._try(name, choice, context)
+        there = {end: result for end, result in placed.items() if result is not None}
+        for name in ends:
+            if onward[name] in there:
+                way, missing = there[onward[name]]
+                there[name] = self._way((name, way)), missing
+                self._note(name, choice, *there[name])
+
+    def _onward(self, choice: Choice, context: Context) -> dict[str, str]:
+        """The names that only lead on, and where to."""
+        layers, known, onward = layers_of(self.quick, choice), set(self.names), {}
+        for name in self.names:
+            to = next_of(self.quick, name, layers, context, known)
+            if to is not None and not self._in_doubt([name], choice, machines=True):
+                onward[name] = to
+        return onward
+
+    def _end(self, name: str, choice: Choice, context: Context) -> tuple[int, Missing] | None:
+        """The way of a name and the env that it misses; None if it can't be placed."""
+        try:
+            placement = resolve(self.quick, name, choice, context)
+        except PlacementError:
+            return None
+        return self._missed(placement)
+
+    def _missed(self, placement: Placement) -> tuple[int, Missing]:
+        way = 0
+        for name in reversed(placement.chain):
+            way = self._way((name, way))
+        if self._in_doubt(placement.chain, placement.choice, machines=True):
+            return way, ()
+        said = {**placement.env, **placement.env_override}
+        given = {name for name, value in said.items() if value.value is not None}
+        every = ((each.path, name) for each in placement.require for name in each.env)
+        return way, tuple(each for each in every if each[1] not in given)
+
+    def _way(self, step: tuple[str, int]) -> int:
+        """A number for the names that lead from one to its alias: that one, and how it goes on."""
+        return self.ways.setdefault(step, len(self.ways) + 1)
+
+    def _note(self, asked: str, choice: Choice, way: int, missing: Missing) -> None:
+        for path, name in missing:
+            if (path, name, way) not in self.told:
+                self.told.add((path, name, way))
+                self.unset.setdefault((path, name, choice.profile), []).append(asked)
 
     def _choices(self) -> Iterator[Choice]:
         """What a run may choose: each profile that can be used, and what select.default says."""
@@ -113,51 +176,38 @@ class Trial:
             self.told.add((name, context))
         try:
             placement = resolve(self.quick, name, choice, context)
-        except PlacementError:
-            self._refused(name, choice, context)
+        except PlacementError as error:
+            self._refused(error, name, choice, context)
         else:
-            if not self._in_doubt(placement.chain, choice, machines=True):
-                self._placed(placement)
+            self._note(name, choice, *self._missed(placement))
 
-    def _refused(self, name: str, choice: Choice, context: Context) -> None:
+    def _refused(self, error: PlacementError, name: str, choice: Choice, context: Context) -> None:
         chain = self._chain(name, choice, context)
         if self._in_doubt(chain, choice):
             return
-        try:
-            resolve(self.config, name, choice, context)
-        except PlacementError as error:
-            for problem in error.problems:
-                self._failed(problem, chain, choice, context)
+        for problem in error.problems:
+            self._failed(problem, chain, choice, context)
 
     def _chain(self, name: str, choice: Choice, context: Context) -> list[str]:
         """The names that lead on from a name, up to the first that comes again."""
-        names = [name]
-        layers = layers_of(self.config, choice)
+        names: dict[str, None] = {}
+        to: str | None = name
+        layers = layers_of(self.quick, choice)
         try:
-            while names[-1] not in names[:-1]:
-                for _, change in changes_for(self.config, names[-1], layers, context):
-                    to, _ = pick(change.to, context, ())
-                    if to is not None:
-                        names.append(to)
-                        break
-                else:
-                    break
+            while to is not None and to not in names:
+                names[to], said = None, changes_for(self.quick, to, layers, context)
+                onward = (pick(change.to, context, ())[0] for _, change in said)
+                to = next((each for each in onward if each is not None), None)
         except PlacementError:
             pass
-        return names
+        return [*names, *([to] if to in names and to is not None else [])]
 
     def _in_doubt(self, chain: Sequence[str], choice: Choice, machines: bool = False) -> bool:
         """Whether something about these names was left out, here or in what they build on."""
         tables = [(*each.path, "workers") for each in lineage(self.config, choice.profile)]
-        tables += [path for path, _ in layer_tables(self.config).values() if "select" in path]
+        tables += self.overrides
         tables += [(*TOP, "workers")] if machines else []
-        return any(
-            path[: len(table)] == table
-            and len(path) > len(table)
-            and any(fits(str(path[len(table)]), name) for name in chain)
-            for path in self.left_out
-            for table in tables
-        )
+        return any(self.doubts[table].fit(name) for table in tables for name in chain)
 
     def _failed(
         self, problem: Problem, chain: Sequence[str], choice: Choice, context: Context
@@ -232,17 +282,6 @@ class Trial:
             step |= spoken & led
             asked |= spoken - led
         return step - asked
-
-    def _placed(self, placement: Placement) -> None:
-        said = {**placement.env, **placement.env_override}
-        given = {name for name, value in said.items() if value.value is not None}
-        for required in placement.require:
-            for name in required.env:
-                key = (required.path, name, placement.chain)
-                if name not in given and key not in self.told:
-                    self.told.add(key)
-                    at = (required.path, name, placement.choice.profile)
-                    self.unset.setdefault(at, []).append(placement.asked)
 
     def _requirements(self) -> Iterator[Problem]:
         for (path, env, profile), names in sorted(self.unset.items(), key=lambda each: each[0][:2]):
