@@ -99,6 +99,8 @@ class _Review:
 
     def _try(self, asked: Asked, placer: Placer) -> None:
         choice = placer.run.choice
+        if self._refused(choice) and is_known(self.config, asked.name):
+            return
         try:
             assignment = placer.assignment(asked.name)
             placement = placer.run.place(asked.name) if assignment is None else assignment.placement
@@ -110,6 +112,10 @@ class _Review:
                 self.tell(_under(self._removed(problem, placement), choice), asked.label)
         self.overridden.note(asked, placement)
         self._count(asked, placement)
+
+    def _refused(self, choice: Choice) -> bool:
+        """Whether it stands for a choice that is told as wrong: what lacks one now follows."""
+        return bool(self.seen.refused) and choice == Choice()
 
     def _in_vain(self, name: str) -> Problem | None:
         """A name that nobody ever heard of is told as such, whatever the profile."""

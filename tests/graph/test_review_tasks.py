@@ -47,3 +47,14 @@ def test_a_field_that_the_configuration_lays_on_in_vain(project: Project, chosen
         "lab gives 'b-gpu' on shop-1/b-gpu under profile 'lab' and 'big'"
     )
     assert told["hint"] == "did you mean 'max-run-time'?"
+
+
+def test_what_only_follows_from_a_wrong_choice(project: Project):
+    """Of a choice that is refused, that is told, and not what its tasks then lack."""
+    lab = {"workers": {"b-train": {"to": "b-gpu", "env": {"GPUS": "0"}}}}
+    required = [{"workers": "b-train", "env": ["GPUS"]}]
+    project.config({"profiles": {"lab": lab}, "require": required})
+    project.kind("train", {"one": {"worker-type": "b-train"}, "two": {"worker-type": "b-trian"}})
+    wrong, unknown = checked(project, code=1, TASKGRAPH_WORKERS_PROFILE="labb")
+    assert wrong["message"] == "there is no profile 'labb'"
+    assert place(unknown) == line_of(project, kind_file("train"), "worker-type: b-trian")
