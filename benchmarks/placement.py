@@ -39,7 +39,7 @@ def sample(kind: str, count: int) -> list[dict[str, Any]]:
     return [
         {
             "label": f"{kind}-{index}",
-            "worker-type": project.name_of(kind, index),
+            "worker-type": project.name_of(kind),
             "worker": {"env": {"LANG": "C.UTF-8"}, "max-run-time": 3600, "docker-image": "x"},
         }
         for index in range(count)

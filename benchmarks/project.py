@@ -1,4 +1,8 @@
-"""Writes a Taskgraph project of any size, with and without placement, for the benchmarks."""
+"""Writes a Taskgraph project of any size for the benchmarks, twice.
+
+Once with placement, and once with the same pools and env written into its kinds by hand: the two
+make the same graph.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,9 @@ import yaml
 #: The worker names that tasks ask for; the profile moves all but the first.
 NAMES = ("b-cpu", "b-cpu-large", "b-gpu", "b-gpu-4", "b-gpu-4-1tb")
 
-#: How many names the tasks of one kind ask for. Real training graphs: mostly one.
-NAMES_OF_A_KIND = 2
+#: What tasks have to know about the machines.
+CPU = {"THREADS": "8"}
+GPU = {"GPUS": "0 1 2 3", "WORKSPACE": "12000"}
 
 PARAMETERS = {
     "base_repository": "https://example.com/bench",
@@ -46,21 +51,21 @@ PARAMETERS = {
 
 
 def write(root: Path, tasks: int, kinds: int, placed: bool) -> Path:
-    """Write the project and return its parameters file. ``placed`` adds the plugin."""
+    """Write the project and return its parameters file. ``placed``: by the plugin."""
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     folder = root / "taskcluster"
     for index in range(kinds):
         kind = folder / "kinds" / f"kind-{index:03}"
         kind.mkdir(parents=True)
         share = tasks // kinds + (index < tasks % kinds)
-        _dump(kind / "kind.yml", _kind(kind.name, share))
+        _dump(kind / "kind.yml", _kind(kind.name, share, placed))
     _dump(folder / "config.yml", config(placed))
     _dump(root / "parameters.yml", PARAMETERS)
     return root / "parameters.yml"
 
 
 def config(placed: bool) -> dict[str, Any]:
-    """The project's config.yml; with ``placed``, every task gets env and most are moved."""
+    """The project's config.yml; with ``placed``, it gives every task env and moves most."""
     alias = {
         "provisioner": "{trust-domain}-{level}",
         "implementation": "docker-worker",
@@ -78,8 +83,8 @@ def config(placed: bool) -> dict[str, Any]:
         whole["taskgraph"]["register"] = "taskgraph_workers:register"
         whole["workers-config"] = {
             "workers": {
-                "b-cpu.*": {"env": {"THREADS": "8"}},
-                "b-gpu.*": {"env": {"GPUS": "0 1 2 3", "WORKSPACE": "12000"}},
+                "b-cpu.*": {"env": dict(CPU)},
+                "b-gpu.*": {"env": dict(GPU)},
             },
             "profiles": {"standard": {"workers": {n: f"{n}-standard" for n in NAMES[1:]}}},
             "select": {"default": "standard"},
@@ -88,25 +93,25 @@ def config(placed: bool) -> dict[str, Any]:
     return whole
 
 
-def name_of(kind: str, index: int) -> str:
-    """The worker name that a task of a kind asks for."""
-    return NAMES[(int(kind[-3:]) + index % NAMES_OF_A_KIND) % len(NAMES)]
+def name_of(kind: str) -> str:
+    """The worker name that the tasks of a kind ask for: one, as nearly everywhere."""
+    return NAMES[int(kind[-3:]) % len(NAMES)]
 
 
-def _kind(kind: str, tasks: int) -> dict[str, Any]:
+def _kind(kind: str, tasks: int, placed: bool) -> dict[str, Any]:
+    name = name_of(kind)
+    env = {"LANG": "C.UTF-8"}
+    if not placed:
+        env |= CPU if name.startswith("b-cpu") else GPU
+        name = name if name == NAMES[0] else f"{name}-standard"
     return {
         "task-defaults": {
             "description": "A task",
-            "worker": {
-                "docker-image": "debian:12",
-                "max-run-time": 3600,
-                "env": {"LANG": "C.UTF-8"},
-            },
+            "worker-type": name,
+            "worker": {"docker-image": "debian:12", "max-run-time": 3600, "env": env},
             "run": {"using": "run-task", "command": "true", "cwd": "{checkout}"},
         },
-        "tasks": {
-            f"task-{index:05}": {"worker-type": name_of(kind, index)} for index in range(tasks)
-        },
+        "tasks": {f"task-{index:05}": {} for index in range(tasks)},
     }
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
+FULL = "from taskgraph.main import main; main()"
 
 
 def test_placement_is_measured():
@@ -25,3 +29,22 @@ def test_placement_is_measured():
         "whole run with the plugin, CPU s",
         "ratio, pair by pair",
     ]
+
+
+def test_what_is_compared_is_the_same_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The project without the plugin says by hand what the plugin does to the other one."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.setenv("TASKCLUSTER_ROOT_URL", "https://tc.example.com")
+    from benchmarks import project
+
+    graphs = []
+    for placed in (False, True):
+        root = tmp_path / str(placed)
+        root.mkdir()
+        parameters = project.write(root, 15, 5, placed)
+        command = [sys.executable, "-c", FULL, "full", "-J", "-p", str(parameters)]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+        graphs.append(json.loads(done.stdout))
+    by_hand, by_plugin = graphs
+    assert len(by_hand) == 15
+    assert by_plugin == by_hand

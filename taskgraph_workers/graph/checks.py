@@ -41,26 +41,31 @@ def warnings(taskgraph: Any, graph_config: Any, parameters: Mapping[str, Any]) -
     Profiles at a level that is not theirs, and raw tasks that the choice would have moved, had they
     gone through Taskgraph's transforms.
     """
-    pools = Counter(
-        (task.kind, task.task.get("provisionerId"), task.task.get("workerType"))
-        for task in taskgraph.tasks.values()
-    )
-    written: Mapping[str, list[str]] | None = None
-    for kind in sorted({kind for kind, _, _ in pools}):
+    config = config_of(graph_config)
+    if config is None:
+        return
+    limited = any(profile.levels is not None for profile in config.profiles.values())
+    kinds = sorted({task.kind for task in taskgraph.tasks.values()})
+    raw = {kind for kind in kinds if not is_placed(graph_config, kind)}
+    for kind in kinds if limited else sorted(raw):
         try:
             run = KindRun.of(graph_config, parameters, kind)
         except WorkersError as error:
             # A kind that is placed was refused for this; of another one it is worth knowing.
             yield from error.problems
             continue
-        if run is None:
-            return
+        assert run is not None  # there is a configuration
         problem = run.level_problem()
         if problem is not None:
             yield run.located(problem)
-        written = _as_written(run) if written is None else written
-        here = {f"{p}/{w}": count for (k, p, w), count in pools.items() if k == kind}
-        yield from _bypassing(run, graph_config, here, written)
+        if kind in raw:
+            yield from _bypassing(run, _pools(taskgraph, kind))
+
+
+def _pools(taskgraph: Any, kind: str) -> Counter[str]:
+    """How many tasks of a kind each pool has."""
+    tasks = (task.task for task in taskgraph.tasks.values() if task.kind == kind)
+    return Counter(f"{task.get('provisionerId')}/{task.get('workerType')}" for task in tasks)
 
 
 def _as_written(run: KindRun) -> dict[str, list[str]]:
@@ -73,19 +78,15 @@ def _as_written(run: KindRun) -> dict[str, list[str]]:
     return found
 
 
-def _bypassing(
-    run: KindRun, graph_config: Any, pools: Mapping[str, int], written: Mapping[str, list[str]]
-) -> Iterator[Problem]:
-    kind = run.context.kind
-    moves = dict(_moves(run, {pool: written[pool] for pool in pools if pool in written}))
-    if moves and not is_placed(graph_config, kind):
-        for pool, target in sorted(moves.items()):
-            yield Problem(
-                f"kind {kind!r} does not go through the `run` and `task` transforms: "
-                f"{pools[pool]} of its tasks stay on {pool}, which the choice moves to {target}",
-                hint="name taskgraph_workers.transforms:transforms among its transforms, "
-                "or set the pool where the kind does",
-            )
+def _bypassing(run: KindRun, pools: Mapping[str, int]) -> Iterator[Problem]:
+    written = {pool: names for pool, names in _as_written(run).items() if pool in pools}
+    for pool, target in sorted(dict(_moves(run, written)).items()):
+        yield Problem(
+            f"kind {run.context.kind!r} does not go through the `run` and `task` transforms: "
+            f"{pools[pool]} of its tasks stay on {pool}, which the choice moves to {target}",
+            hint="name taskgraph_workers.transforms:transforms among its transforms, "
+            "or set the pool where the kind does",
+        )
 
 
 def _moves(run: KindRun, aliases: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
@@ -105,12 +106,21 @@ def is_placed(graph_config: Any, kind: str) -> bool:
 
     from taskgraph_workers.graph.transforms import place
 
-    config = load_yaml(os.path.join(kinds_folder(graph_config), kind, "kind.yml"))
+    file = os.path.join(kinds_folder(graph_config), kind, "kind.yml")
+    if not _may_name_a_loader(file):
+        return True
+    config = load_yaml(file)
     if config.get("loader", "taskgraph.loader.default:loader") == "taskgraph.loader.default:loader":
         return True
     said = config.get("transforms") or ()
     names = (f"{each}:transforms" if ":" not in each else each for each in said)
     return any(_holds(find_object(each), place) for each in names)
+
+
+def _may_name_a_loader(file: str) -> bool:
+    """Whether the word is in a kind.yml at all: most kinds have the default one, and are long."""
+    with open(file, "rb") as text:
+        return b"loader" in text.read()
 
 
 def _holds(transform: Any, wanted: Any) -> bool:

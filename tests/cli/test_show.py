@@ -109,7 +109,9 @@ def test_text(here: Path):
     """A table that fits: profiles that come to the same together, and why a name leads nowhere."""
     done = command("show", "b-train", "--level", 3, cwd=here)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == """\
+    assert (
+        done.stdout
+        == """\
 b-train
   cloud             shop-3/b-gpu   GPUS: 0                     gpu-memory: 16GiB
                     docker-worker  WORKSPACE: 12000            gpu-model: v100
@@ -121,6 +123,7 @@ b-train
                                                                memory: 1500MiB
   bare  nowhere: it is no alias in workers.aliases
 """
+    )
 
 
 def test_profiles_that_agree_are_one_row(here: Path):
