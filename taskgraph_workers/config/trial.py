@@ -81,7 +81,8 @@ class Trial:
         """Try each name; of those that only lead on, one for each end that can't be placed."""
         onward = self._onward(choice, context)
         ends = ends_of(onward)
-        placed = {end: self._end(end, choice, context) for end, _ in ends.values() if end}
+        distinct = {end for end, _ in ends.values() if end}
+        placed = {end: self._end(end, choice, context) for end in distinct}
         tried: set[End] = set()
         for name in self.names:
             if name not in ends:
