@@ -204,15 +204,20 @@ def _of_task(args: argparse.Namespace, output: Output) -> Story:
 
 
 def _asked(seen: Record, label: str) -> Asked:
+    from taskgraph_workers.graph.checks import unregistered
+
     if label in seen.asked:
         return seen.asked[label]
     if label in seen.pools:
         kind, pool = seen.pools[label]
+        missing = unregistered(seen.graph_config)
         raise WorkersError(
             Problem(
                 f"nothing here places {label!r}: it runs on {pool}, as kind {kind!r} says itself",
                 hint="its tasks do not go through the `run` and `task` transforms",
             )
+            if missing is None
+            else missing
         )
     failed = [Problem(f"kind {k!r} can't be loaded: {why}") for k, why in seen.failed.items()]
     hint = did_you_mean(label, seen.asked)

@@ -10,12 +10,13 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
-from taskgraph_workers.graph.run import KindRun, config_of, kinds_folder
+from taskgraph_workers.graph.run import KindRun, config_of, kinds_folder, kinds_of
 from taskgraph_workers.model import Choice, Config, Placement
 from taskgraph_workers.resolve import task_env
 
@@ -101,10 +102,7 @@ def _moves(run: KindRun, aliases: Mapping[str, list[str]]) -> Iterator[tuple[str
 
 def is_placed(graph_config: Any, kind: str) -> bool:
     """Whether a kind's tasks go through our transforms, by its kind.yml."""
-    from taskgraph.util.python_path import find_object
     from taskgraph.util.yaml import load_yaml
-
-    from taskgraph_workers.graph.transforms import place
 
     file = os.path.join(kinds_folder(graph_config), kind, "kind.yml")
     if not _may_name_a_loader(file):
@@ -112,7 +110,43 @@ def is_placed(graph_config: Any, kind: str) -> bool:
     config = load_yaml(file)
     if config.get("loader", "taskgraph.loader.default:loader") == "taskgraph.loader.default:loader":
         return True
-    said = config.get("transforms") or ()
+    return _names_us(config)
+
+
+def unregistered(graph_config: Any) -> Problem | None:
+    """What is wrong where there is a configuration, and nothing of ours takes part in a run."""
+    from taskgraph.transforms import run, task
+    from taskgraph.util.yaml import load_yaml
+
+    from taskgraph_workers.graph.transforms import place
+
+    config = config_of(graph_config)
+    if config is None or any(_holds(each.transforms, place) for each in (run, task)):
+        return None
+    folder = kinds_folder(graph_config)
+    for kind in kinds_of(graph_config):
+        with contextlib.suppress(Exception):  # a kind that can't be loaded is told as such
+            if _names_us(load_yaml(os.path.join(folder, kind, "kind.yml"))):
+                return None
+    own = graph_config["taskgraph"].get("register")
+    problem = Problem(
+        "nothing registers taskgraph-workers, so no task of this project is placed by it",
+        ("taskgraph", "register") if own else ("taskgraph",),
+        f"call taskgraph_workers.register(graph_config) at the end of {own}"
+        if own
+        else "add register: taskgraph_workers:register",
+    )
+    there, source = config.trace.place(problem.path, {})
+    return replace(problem, file=source.shown, line=there.line, column=there.column)
+
+
+def _names_us(kind: Mapping[str, Any]) -> bool:
+    """Whether ours is among the transforms that a kind.yml names, or inside of one."""
+    from taskgraph.util.python_path import find_object
+
+    from taskgraph_workers.graph.transforms import place
+
+    said = kind.get("transforms") or ()
     names = (f"{each}:transforms" if ":" not in each else each for each in said)
     return any(_holds(find_object(each), place) for each in names)
 

@@ -7,6 +7,7 @@ for each (:mod:`taskgraph_workers.graph.registered`). A process has one root, as
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,11 +18,14 @@ from typing import Any
 
 from taskgraph_workers.config import read_selection
 from taskgraph_workers.errors import ConfigError, Problem, WorkersError
+from taskgraph_workers.graph.checks import unregistered
 from taskgraph_workers.graph.compare import TaskJson
 from taskgraph_workers.graph.errors import Refused
 from taskgraph_workers.graph.parameters import PARAMETER, no_variable, without_choice
 from taskgraph_workers.graph.registered import as_registered
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
+
+logger = logging.getLogger(__name__)
 
 #: The graph that ``--target`` stands for, and the one without it.
 TARGET, FULL = "target_task_graph", "full_task_graph"
@@ -125,6 +129,9 @@ def _generate(wanted: Wanted, said: Mapping[str, Any]) -> Graph:
     graph_config = generator.graph_config
     tasks = {task.label: task.to_json() for task in getattr(generator, wanted.which)}
     used = generator.parameters
+    missing = unregistered(graph_config)
+    if missing is not None:
+        logger.warning("workers-config: %s", missing)
     return Graph(
         tasks=tasks,
         kinds=kinds_of(graph_config),

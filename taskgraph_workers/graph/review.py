@@ -30,6 +30,7 @@ from taskgraph_workers.errors import (
     did_you_mean,
     listed,
 )
+from taskgraph_workers.graph.checks import unregistered
 from taskgraph_workers.graph.kind_files import KindFile
 from taskgraph_workers.graph.placer import Assignment, Placer, put_on
 from taskgraph_workers.graph.recorder import Asked, Record
@@ -70,7 +71,12 @@ class _Review:
         found = [*self.seen.refused, *self._failed(), *self._levels()]
         found += [_named(problem, labels) for problem, labels in _together(self.told).items()]
         found += self._partial()
-        found += [*self.overridden.problems(), *unused(self.seen), *self._bypassing()]
+        found += self.overridden.problems()
+        missing = unregistered(self.seen.graph_config)
+        if missing is None:
+            found += [*unused(self.seen), *self._bypassing()]
+        else:
+            found.append(replace(missing, severity="warning"))
         # All at once: each file is read once for its places.
         found = self.config.trace.locate(translated(each, self.config) for each in found)
         return list(dict.fromkeys(found))

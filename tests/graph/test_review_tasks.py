@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.commands import place
+from tests.cli.commands import command, place
 from tests.graph.project import Project
 from tests.graph.test_review import CONFIG, checked, kind_file, line_of, of
 
@@ -58,3 +58,46 @@ def test_what_only_follows_from_a_wrong_choice(project: Project):
     wrong, unknown = checked(project, code=1, TASKGRAPH_WORKERS_PROFILE="labb")
     assert wrong["message"] == "there is no profile 'labb'"
     assert place(unknown) == line_of(project, kind_file("train"), "worker-type: b-trian")
+
+
+OWN = "def register(graph_config):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("register", "at", "hint"),
+    [
+        (None, "taskgraph:", "add register: taskgraph_workers:register"),
+        (
+            "shop:register",
+            "register: shop:register",
+            "call taskgraph_workers.register(graph_config) at the end of shop:register",
+        ),
+    ],
+)
+def test_a_project_that_does_not_register_us(
+    project: Project, register: str | None, at: str, hint: str
+):
+    """Nothing would ever move: check, plan and explain say why, and say no other reason."""
+    said = {"profiles": {"lab": {"levels": [1], "workers": {"b-gpu": "shop/lab"}}}}
+    project.config(said, register=register)
+    project.write("taskcluster/shop.py", OWN)
+    project.kind("train", {"one": {}})
+    (told,) = checked(project)
+    assert (told["severity"], place(told)) == ("warning", line_of(project, CONFIG, at))
+    assert told["hint"] == hint
+    what = "nothing registers taskgraph-workers, so no task of this project is placed by it"
+    for arguments in (["plan", "--profile", "lab"], ["explain", "--task", "train-one"]):
+        done = command(*arguments, "-p", "params.yml", cwd=project.folder)
+        assert done.stderr.count(what) == 1
+
+
+def test_a_kind_that_names_us_itself_needs_no_register(project: Project):
+    """What is named in a kind.yml places the tasks of that kind."""
+    said = {"profiles": {"lab": {"levels": [1], "workers": {"b-gpu": "shop/lab"}}}}
+    project.config(said, register=None)
+    ours = "taskgraph_workers.transforms:transforms"
+    project.kind("train", {"one": {}}, transforms=[ours])
+    assert checked(project) == []
+    done = command("plan", "--profile", "lab", "-p", "params.yml", cwd=project.folder)
+    assert "1 task moves" in done.stdout
+    assert "registers" not in done.stderr
