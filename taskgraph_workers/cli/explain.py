@@ -161,12 +161,18 @@ def _sources(
     return what_if + [Source(name, said.get(name)) for name in names]
 
 
+def _choice(sources: list[Source], kind: str) -> Choice:
+    from taskgraph_workers.resolve import choose
+
+    return choose([each.said for each in sources if each.said is not None], kind)
+
+
 def _story(config: Config, name: str, context: Context, sources: list[Source]) -> Story:
     from taskgraph_workers.cli.explained import Story
     from taskgraph_workers.config import located
-    from taskgraph_workers.resolve import choose, resolve
+    from taskgraph_workers.resolve import resolve
 
-    choice = choose([each.said for each in sources if each.said is not None], context.kind)
+    choice = _choice(sources, context.kind)
     try:
         placement = resolve(config, name, choice, context)
     except PlacementError as error:
@@ -192,6 +198,8 @@ def _of_task(args: argparse.Namespace, output: Output) -> Story:
     run = seen.runs[asked.kind]
     kinds = kinds_of(seen.graph_config)
     sources = _sources(seen.config, seen.parameters, run.context, kinds, args.profile)
+    choice = _choice(sources, asked.kind)
+    asked = asked.under(run.context.under(choice))
     story = _story(seen.config, asked.name, run.context, sources)
     file = KindFile(os.path.join(kinds_folder(seen.graph_config), asked.kind))
     task = asked.label[len(asked.kind) + 1 :]
@@ -208,6 +216,8 @@ def _asked(seen: Record, label: str) -> Asked:
 
     if label in seen.asked:
         return seen.asked[label]
+    if label in seen.unpicked:
+        raise WorkersError(seen.unpicked[label][1])
     if label in seen.pools:
         kind, pool = seen.pools[label]
         missing = unregistered(seen.graph_config)

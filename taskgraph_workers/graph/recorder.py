@@ -29,6 +29,7 @@ from taskgraph_workers.graph.placer import (
     put_on,
 )
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
+from taskgraph_workers.keyed import keyed_in, pick
 from taskgraph_workers.model import ALIAS_FIELDS, Choice, Config, Context, Placement, Value
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,8 @@ class Asked:
     """A task as it came to be placed, before anything was put on it.
 
     ``worker`` is that at the head of the ``task`` transforms; ``before_run`` that at the head of
-    ``run``, None where the task did not come by there.
+    ``run``, None where the task did not come by there. ``keyed`` is the keyed name that ``name``
+    is a branch of, None for a plain one.
     """
 
     label: str
@@ -50,6 +52,13 @@ class Asked:
     name: str
     worker: Mapping[str, Any]
     before_run: Mapping[str, Any] | None = None
+    keyed: Any = None
+
+    def under(self, context: Context) -> Asked:
+        """As it would come in another context. Raises PlacementError where no branch holds."""
+        if self.keyed is None:
+            return self
+        return replace(self, name=pick(self.keyed, context, ("worker-type",))[0])
 
     @property
     def env(self) -> Mapping[str, Any]:
@@ -188,6 +197,7 @@ class Recorder(Placer):
         super().__init__(run, graph_config)
         self.seen = seen
         self.before: dict[str, Mapping[str, Any]] = {}
+        self.keyed: dict[str, Any] = {}
         self.stand_ins: dict[str, Assignment] = {}
         self.placed: set[tuple[str, str]] = set()
 
@@ -249,11 +259,15 @@ class Recorder(Placer):
 
     def _pick(self, task: Task) -> None:
         """Make a keyed name a plain one, as a run does; one that leads nowhere if it has none."""
+        said, kind = task.get("worker-type"), self.run.context.kind
+        if not isinstance(said, dict):
+            return
+        label = label_of(task, kind)
         try:
-            self._name_of(task)
+            if isinstance(self._name_of(task), str):
+                self.keyed[label] = keyed_in(said)
         except WorkersError as error:
-            kind = self.run.context.kind
-            self.seen.unpicked[label_of(task, kind)] = (kind, error.problems[0])
+            self.seen.unpicked[label] = (kind, error.problems[0])
             task["worker-type"] = NOWHERE
 
     def _note(self, task: Task) -> None:
@@ -265,7 +279,10 @@ class Recorder(Placer):
             return  # it comes by twice, and its env is no longer its own alone
         self.placed.add((label, asked))
         worker = deepcopy(task.get("worker") or {})
-        self.seen.asked[label] = Asked(label, kind, asked, worker, self.before.get(label))
+        made = Asked(label, kind, asked, worker, self.before.get(label), self.keyed.get(label))
+        # A transform of the project's may have made another name of it since.
+        still = made.under(self.run.context).name == asked
+        self.seen.asked[label] = made if still else replace(made, keyed=None)
 
     def _way(self, task: Task) -> Assignment | None:
         """The assignment of a task; a stand-in where there is none that Taskgraph could go by."""

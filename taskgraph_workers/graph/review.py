@@ -14,7 +14,7 @@ from typing import Any
 
 from taskgraph_workers.config import located
 from taskgraph_workers.config.names import is_plain
-from taskgraph_workers.config.review import GPUS, levels_of, wrong_count
+from taskgraph_workers.config.review import GPUS, wrong_count
 from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.config.tables import translated
 from taskgraph_workers.detect import Detect
@@ -35,7 +35,7 @@ from taskgraph_workers.graph.kind_files import KindFile
 from taskgraph_workers.graph.placer import Assignment, Placer, put_on
 from taskgraph_workers.graph.recorder import Asked, Record
 from taskgraph_workers.graph.run import KindRun, kinds_folder
-from taskgraph_workers.graph.unused import choices, unused
+from taskgraph_workers.graph.unused import choices, run_under, unused
 from taskgraph_workers.model import TOP, Choice, Placement, Value
 from taskgraph_workers.resolve import (
     is_known,
@@ -85,10 +85,7 @@ class _Review:
         """Places the tasks of a kind under a choice, at a level that the profile is for."""
         key = (kind, choice.profile, choice.source)
         if key not in self._placers:
-            run = self.seen.runs[kind]
-            levels = levels_of(self.config, choice.profile)
-            level = run.context.level if run.context.level in levels else levels[0]
-            run = KindRun(self.config, replace(run.context, level=level), choice)
+            run = run_under(self.seen, kind, choice)
             self._placers[key] = Placer(run, self.seen.graph_config)
         return self._placers[key]
 
@@ -105,6 +102,13 @@ class _Review:
 
     def _try(self, asked: Asked, placer: Placer) -> None:
         choice = placer.run.choice
+        try:
+            asked = asked.under(placer.run.context)
+        except PlacementError as error:
+            problem = error.problems[0]
+            there = self.file(asked.kind).at(problem, str(problem.path[-1]))
+            self.tell(_under(there, choice), asked.label)
+            return
         if self._refused(choice) and is_known(self.config, asked.name):
             return
         try:

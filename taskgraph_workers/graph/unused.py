@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from taskgraph_workers import match
 from taskgraph_workers.config.names import fits
+from taskgraph_workers.config.review import levels_of
 from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean
 from taskgraph_workers.graph.checks import INDEX_ALIAS
 from taskgraph_workers.graph.recorder import Record
+from taskgraph_workers.graph.run import KindRun
 from taskgraph_workers.model import TOP, Choice, Config, Context, Layer
 from taskgraph_workers.resolve import chain_of, changes_for, is_known, layers_of, lineage
 
@@ -27,6 +30,23 @@ def choices(seen: Record, kind: str) -> Iterator[Choice]:
             yield Choice(profile, _EACH)
 
 
+def run_under(seen: Record, kind: str, choice: Choice) -> KindRun:
+    """The run of a kind under a choice, at a level that its profile is for."""
+    run = seen.runs[kind]
+    levels = levels_of(seen.config, choice.profile)
+    level = run.context.level if run.context.level in levels else levels[0]
+    return KindRun(seen.config, replace(run.context, level=level), choice)
+
+
+def _asked(seen: Record) -> Iterator[tuple[str, str]]:
+    """Each kind, with the names that its tasks ask for under any choice."""
+    for each in seen.asked.values():
+        for choice in choices(seen, each.kind) if each.keyed is not None else ():
+            with suppress(PlacementError):
+                yield each.kind, each.under(run_under(seen, each.kind, choice).context).name
+        yield each.kind, each.name
+
+
 def unused(seen: Record) -> Iterator[Problem]:
     """A warning for each entry of ``workers`` and ``profiles`` that nothing is placed by.
 
@@ -35,7 +55,7 @@ def unused(seen: Record) -> Iterator[Problem]:
     """
     if seen.failed or not seen.runs:
         return
-    asked = {(each.kind, each.name) for each in seen.asked.values()}
+    asked = set(_asked(seen))
     names = {name for _, name in asked}
     asked |= {("", name) for name in _asked_elsewhere(seen.config)}
     used = {path for kind, name in asked for path in _used(seen, kind, name)}

@@ -60,6 +60,43 @@ def test_what_only_follows_from_a_wrong_choice(project: Project):
     assert place(unknown) == line_of(project, kind_file("train"), "worker-type: b-trian")
 
 
+def test_a_keyed_name_is_picked_anew_for_each_profile(project: Project):
+    """What a task asks for under another profile is held against that profile, and is in use."""
+    cloud = {"workers": {"b-cloud": "b-gpu"}}
+    lab = {"levels": [1], "workers": {"b-lab": {"to": "b-gpu", "env": {"GPUS": "0"}}}}
+    prod = {"levels": [3], "workers": {"b-prod": "b-gpu"}}
+    project.config(
+        {
+            "profiles": {"cloud": cloud, "lab": lab, "prod": prod},
+            "select": {"default": "cloud"},
+            "require": [{"workers": "b-lab|b-prod", "env": ["GPUS"]}],
+        }
+    )
+    by_level = {"by-level": {"3": "b-prod", "default": "b-cloud"}}
+    keyed = {"by-profile": {"lab": "b-lab", "default": by_level}}
+    project.kind("train", {"one": {"worker-type": keyed}})
+    (told,) = checked(project, code=1)
+    assert told["message"] == (
+        "train-one: GPUS is required on 'b-prod' and is not set (chain: b-prod -> b-gpu) "
+        "under profile 'prod'"
+    )
+    done = command(
+        *["explain", "--task", "train-one", "GPUS", "--profile", "lab", "-p", "params.yml"],
+        cwd=project.folder,
+    )
+    assert "train-one, which asks for b-lab" in done.stdout
+
+
+def test_a_keyed_name_that_has_no_branch_under_another_profile(project: Project):
+    """It points into the kind.yml, and says under which profile."""
+    profiles = {name: {"levels": [1], "workers": {}} for name in ("cloud", "lab")}
+    project.config({"profiles": profiles, "select": {"default": "cloud"}})
+    project.kind("train", {"one": {"worker-type": {"by-profile": {"cloud": "b-gpu"}}}})
+    told = of(checked(project, code=1), "error")
+    assert place(told) == line_of(project, kind_file("train"), "cloud: b-gpu")
+    assert told["message"] == "train-one: no branch for profile 'lab', and no default"
+
+
 OWN = "def register(graph_config):\n    pass\n"
 
 
