@@ -64,6 +64,7 @@ def unused(seen: Record) -> Iterator[Problem]:
     for path, key in _entries(seen.config):
         if path not in used and key != "default" and any(fits(key, name) for name in known):
             yield _for_nothing(path, key, astray)
+    yield from _overrides(seen, asked)
 
 
 def _entries(config: Config) -> Iterator[tuple[Path, str]]:
@@ -85,14 +86,35 @@ def _used(seen: Record, kind: str, name: str) -> Iterator[Path]:
     run = seen.runs.get(kind) or next(iter(seen.runs.values()))
     for choice in choices(seen, kind):
         context = replace(run.context, kind=kind).under(choice)
-        try:
-            chain = chain_of(seen.config, name, layers_of(seen.config, choice), context)
-        except PlacementError:
-            chain = (name,)
-        for each in chain:
+        for each in _chain(seen.config, name, choice, context):
             found = match.find(seen.config.workers.entries, each)
             yield from ((*TOP, "workers", key) for key in found)
             yield from _met(seen.config, each, choice, context)
+
+
+def _chain(config: Config, name: str, choice: Choice, context: Context) -> tuple[str, ...]:
+    try:
+        return chain_of(config, name, layers_of(config, choice), context)
+    except PlacementError:
+        return (name,)
+
+
+def _overrides(seen: Record, asked: Iterable[tuple[str, str]]) -> Iterator[Problem]:
+    """A warning for each override of the run that no task is placed by."""
+    runs = seen.runs
+    layers = {layer.source: layer for run in runs.values() for layer in run.choice.overrides}
+    names = {
+        each
+        for kind, name in (asked if layers else ())
+        if kind in runs
+        for each in _chain(seen.config, name, runs[kind].choice, runs[kind].context)
+    }
+    for source, layer in layers.items():
+        met = {key for name in names for key in match.find(layer.entries, name)}
+        for key in sorted(layer.entries.keys() - met):
+            hint = did_you_mean(key, names, "other parameters (-p) may make other tasks")
+            what = f"{source} speaks of {key!r}, which no task of this graph asks for"
+            yield Problem(what, hint=hint, severity="warning")
 
 
 def _met(config: Config, name: str, choice: Choice, context: Context) -> Iterator[Path]:

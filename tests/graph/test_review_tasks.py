@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.commands import command, place
@@ -95,6 +97,19 @@ def test_a_keyed_name_that_has_no_branch_under_another_profile(project: Project)
     told = of(checked(project, code=1), "error")
     assert place(told) == line_of(project, kind_file("train"), "cloud: b-gpu")
     assert told["message"] == "train-one: no branch for profile 'lab', and no default"
+
+
+def test_an_override_that_no_task_asks_for(project: Project):
+    """What a run says of a name that is asked for nowhere is told, with the nearest that is."""
+    project.config({"profiles": {"lab": {"levels": [1], "workers": {"b-train": "b-gpu"}}}})
+    project.kind("train", {"one": {"worker-type": "b-train"}})
+    over = {"b-tarin": "b-gpu", "b-train": {"env": {"A": "1"}}, "b-gpu": {"env": {"B": "1"}}}
+    choice = json.dumps({"profile": "lab", "workers": over})
+    told = of(checked(project, TASKGRAPH_WORKERS_PROFILE=choice), "warning")
+    assert told["message"] == (
+        "TASKGRAPH_WORKERS_PROFILE speaks of 'b-tarin', which no task of this graph asks for"
+    )
+    assert told["hint"] == "did you mean 'b-train'?"
 
 
 OWN = "def register(graph_config):\n    pass\n"
