@@ -15,8 +15,8 @@ from taskgraph_workers.graph.plan_json import Profiles, key_of
 if TYPE_CHECKING:
     from taskgraph_workers.graph.compare import Comparison, Move
 
-#: How many labels a group shows, where not all are asked for.
-FEW = 2
+#: How many labels a group shows, and a list of tasks, where not all are asked for.
+FEW, SOME = 2, 10
 
 #: What people read where no profile is chosen.
 NONE = "no profile"
@@ -31,8 +31,11 @@ def show(found: Comparison, before: Profiles, after: Profiles, output: Output) -
         rows += [[""], [[_pools(*pools)]]]
         rows += [_row(list(alike), output.verbose) for _, alike in groupby(there, key=_group)]
     output.table(rows, indent=2)
-    _list(f"Only in the graph after: {_tasks(len(found.added))}", found.added, output)
-    _list(f"Only in the graph before: {_tasks(len(found.removed))}", found.removed, output)
+    for when, labels in (("after", found.added), ("before", found.removed)):
+        shown = labels if output.verbose or len(labels) <= SOME + 1 else labels[:SOME]
+        more = len(labels) - len(shown)
+        rest = [f"and {more} more"] if more else []
+        _list(f"Only in the graph {when}: {_tasks(len(labels))}", [*shown, *rest], output)
     _list("New pools", found.new_pools, output)
     _list("New scopes that the decision task needs", found.new_scopes, output)
     if output.verbose:
@@ -46,6 +49,8 @@ def _head(found: Comparison, before: Profiles, after: Profiles, output: Output) 
     counts += [f"{rest} change{_s(rest == 1)} in place"] if rest else []
     kept = str(stay) if found.differs else _tasks(stay)
     counts.append(f"{kept} stay as they are" if stay != 1 else f"{kept} stays as it is")
+    counts += [f"{len(found.added)} only after"] if found.added else []
+    counts += [f"{len(found.removed)} only before"] if found.removed else []
     names = Styled(f"{_name(before)} → {_name(after)}", "bold")
     output.line(names, ": " + ", ".join(counts))
 

@@ -44,7 +44,7 @@ FOUND = Comparison(
 PROFILES = ({"score": "spot", "train": "spot"}, {"score": "onprem", "train": "onprem"})
 
 TEXT = """\
-spot → onprem: 6 tasks move, 1 changes in place, 1 stays as it is
+spot → onprem: 6 tasks move, 1 changes in place, 1 stays as it is, 1 only after
 
 proj-1/gpu-4, the same pool
   train, 1 task   TOKEN: x → inherited from the worker
@@ -105,6 +105,19 @@ def test_verbose_names_every_task(capsys: pytest.CaptureFixture[str]):
     assert all(each.label in shown for each in FOUND.moves)
     assert "payload.image" in shown
     assert "queue:scheduler-id:proj-level-1" in shown
+
+
+def test_tasks_of_one_graph_alone_are_counted(capsys: pytest.CaptureFixture[str]):
+    """The first line has all numbers; of many labels some are shown, and with `-v` all."""
+    labels = tuple(f"train-{n}" for n in range(10, 40))
+    found = Comparison(added=labels[:11], removed=labels)
+    planned.show(found, *PROFILES, Output("never"))
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].endswith("0 stay as they are, 11 only after, 30 only before")
+    assert shown.count("  train-20") == 1
+    assert shown[-1] == "  and 20 more"
+    planned.show(found, *PROFILES, Output("never", verbose=True))
+    assert capsys.readouterr().out.splitlines()[-1] == "  train-39"
 
 
 def test_nothing_to_tell(capsys: pytest.CaptureFixture[str]):
