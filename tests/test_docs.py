@@ -42,15 +42,16 @@ def place(config: Config, name: str, choice: Choice) -> tuple[str, dict[str, Any
 def test_the_readme():
     """One line and one key: the name runs in the pool that README names, with its env."""
     config = valid(blocks("README.md")[0])
-    env = {"GPUS": "0 1 2 3", "WORKSPACE": "12000"}
+    cloud = {"GPUS": "0 1 2 3", "WORKSPACE": "12000"}
+    own = {"GPUS": "0 1 2 3", "WORKSPACE": "8000"}
     name, pool = "b-largegpu-xlargedisk", "shop-1/b-linux-v100-gpu-4-1tb"
-    assert place(config, name, Choice("gcp-spot")) == (pool, env)
-    assert place(config, name, Choice("onprem")) == ("shop-onprem/snakepit", env)
+    assert place(config, name, Choice("gcp-spot")) == (pool, cloud)
+    assert place(config, name, Choice("onprem")) == ("shop-onprem-1/snakepit", own)
 
 
 SHAPES = [
-    ("onprem", "shop-onprem/snakepit", "0 1 2 3"),
-    ("onprem", "shop-onprem/snakepit", "0 1 2 3"),
+    ("onprem", "shop-onprem-1/snakepit", "0 1 2 3"),
+    ("onprem", "shop-onprem-1/snakepit", "0 1 2 3"),
     ("gcp-spot", "shop-1/b-linux-v100-gpu-4-1tb", "0 1 2 3"),
 ]
 
