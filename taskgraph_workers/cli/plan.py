@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
     add("--to-parameters", metavar="FILE", help="parameters to go to, in place of -p")
     add("--from-parameters", metavar="FILE", help="parameters to come from, in place of -p")
     add("--kind", metavar="KIND", action="append", default=[], help="this kind alone (repeatable)")
-    add("--target", action="store_true", help="only what the parameters target, and what that needs")
+    add("--target", action="store_true", help="only what the parameters target and what it needs")
     options.add_project(parser)
     options.add_output(parser)
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a reviewer, too")
