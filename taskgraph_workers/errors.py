@@ -34,6 +34,8 @@ UNMET = "unmet"
 UNSET = "unset"
 #: A profile leaves out names that a task may ask for. ``names``: these.
 LEFT_OUT = "left-out"
+#: There is only something like the key ``workers-config``. ``names``: what is written.
+MISSPELLED = "misspelled"
 #: An implementation knows no such field of ``worker``. ``names``: the field.
 FOREIGN = "foreign-field"
 

@@ -63,11 +63,11 @@ def _problems(args: argparse.Namespace, output: Output) -> tuple[list[Problem], 
             return list(error.problems), False
         raise  # there is no file to find faults in
     found = list(project.read.problems)
-    if not project.read.found:
-        return [replace(without_key(project.read), severity="warning")], False
     config = project.read.config
     if config is None or _has_error(found):
         return found, False
+    if not project.read.found:
+        return [replace(without_key(project.read), severity="warning")], False
     found += review(config, project.trust_domain)
     if args.config is not None:
         return found, False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import marshal
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,17 +20,18 @@ from taskgraph_workers.config.document import (
     too_deep,
 )
 from taskgraph_workers.config.faults import Fault, path_of, problem_of, said
-from taskgraph_workers.config.locate import Source, Trace, oddities
+from taskgraph_workers.config.locate import Source, Trace, find, oddities
 from taskgraph_workers.config.schema import alias_faults, build, known_in, read, read_aliases
 from taskgraph_workers.config.tables import translated
 from taskgraph_workers.errors import (
     LEFT_OUT,
+    MISSPELLED,
     UNSET,
     ConfigError,
     Path,
     Problem,
     WorkersError,
-    did_you_mean,
+    listed,
 )
 from taskgraph_workers.model import ALIASES, TOP, Config
 
@@ -38,6 +40,10 @@ E = TypeVar("E", bound=Union[Problem, WorkersError])
 
 #: What warnings miss, by their code: a name that matches, an entry, a value of env.
 _MISSED = ("", LEFT_OUT, UNSET)
+
+#: From here on a top key is taken for ours, misspelled. Below are keys of others: ``workers`` of
+#: Taskgraph, ``worker-configuration`` of the tables that ``adopt`` reads.
+_NEAR = 0.78
 
 #: As many configurations are kept as one process may see: several checkouts, base and head.
 _MOST_KEPT = 16
@@ -141,15 +147,37 @@ def read_file(path: Root, kinds: Iterable[str] | None = None) -> Read:
         data = parse(source)
     except Unreadable as error:
         raise ConfigError(error.problem) from None
+    missed = misspelled(data, source)
+    if missed is not None:
+        return Read(source.shown, data, None, (missed,))
     config, problems = check(data, os.path.dirname(name), kinds, os.path.basename(name))
     found = _problems(alias_faults(_aliases(data)), Trace((source,)), ALIASES)
     return Read(source.shown, data, None if found else config, (*found, *problems))
 
 
 def without_key(read: Read) -> Problem:
-    """The problem that a file without ``workers-config`` is."""
-    hint = did_you_mean("workers-config", read.data) if read.data else ""
+    """The problem that a file without ``workers-config`` is: an error where it is misspelled."""
+    for problem in read.problems:
+        if problem.code == MISSPELLED:
+            return problem
+    hint = f"there is: {listed(map(str, read.data))}" if read.data else ""
     return Problem("the file has no key workers-config", hint=hint).at(read.file, 1, 1)
+
+
+def misspelled(data: Mapping[Any, Any], source: Source) -> Problem | None:
+    """What is wrong with a file that has only something like the key ``workers-config``."""
+    if TOP[0] in data:
+        return None
+    by_fold = {str(key).casefold(): key for key in data}
+    near = difflib.get_close_matches(TOP[0], by_fold, n=1, cutoff=_NEAR)
+    if not near:
+        return None
+    key = by_fold[near[0]]
+    place = find(source.compose(), (key,))
+    what = f"{key!r} is no key that is read: placement is configured by {TOP[0]!r}"
+    hint = f"write it as: {TOP[0]}"
+    problem = Problem(what, place.path, hint, code=MISSPELLED, names=(str(key),))
+    return problem.at(source.shown, place.line, place.column)
 
 
 def located(raised: E, config: Config) -> E:

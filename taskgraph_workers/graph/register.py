@@ -7,13 +7,20 @@ is imported inside, since ``taskgraph --diff`` loads its modules anew and calls 
 
 from __future__ import annotations
 
+import logging
+import os
 from typing import Any
 
+from taskgraph_workers.config.document import content_of
+from taskgraph_workers.config.load import misspelled
+from taskgraph_workers.config.locate import Source
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.parameters import extend_parameters
 from taskgraph_workers.graph.registered import remember
 from taskgraph_workers.graph.run import config_of, kinds_of
+
+logger = logging.getLogger(__name__)
 
 
 def register(graph_config: Any) -> None:
@@ -24,11 +31,21 @@ def register(graph_config: Any) -> None:
     remember(graph_config)
     if "workers-config" in graph_config:
         extend_parameters()
+    else:
+        _warn_of_near_miss(graph_config)
     try:
         config_of(graph_config, kinds_of(graph_config))
     except WorkersError as error:
         refuse(error.problems)
     register_actions(graph_config)
+
+
+def _warn_of_near_miss(graph_config: Any) -> None:
+    """Nothing is changed without our key, so somebody who misspelled it would see nothing."""
+    file = os.path.join(graph_config.root_dir, "config.yml")
+    missed = misspelled(graph_config._config, Source(file, content_of(file)))
+    if missed is not None:
+        logger.warning("workers-config: %s", missed)
 
 
 def _hook_in() -> None:

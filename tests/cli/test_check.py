@@ -128,7 +128,9 @@ def test_a_file_by_itself(tmp_path: Path):
     [
         ("workers-config: }", 1, "not readable as YAML", ""),
         ("a: b", 1, "the file has no key workers-config", ""),
-        ("worker-config: {}", 1, "the file has no key", "did you mean 'worker-config'?"),
+        ("a: b\nworker-config: {}", 2, "'worker-config' is no key", "write it as: workers-config"),
+        ("WORKERS_CONFIG: {}", 1, "'WORKERS_CONFIG' is no key", "write it as: workers-config"),
+        ("worker-configuration: {}", 1, "the file has no key", "there is: worker-configuration"),
     ],
 )
 def test_a_file_that_is_none(tmp_path: Path, text: str, line: int, message: str, hint: str):
@@ -155,12 +157,23 @@ def test_no_project_here(tmp_path: Path):
 
 
 def test_a_project_without_our_key(project: Project):
-    """It changes nothing, so it is worth a warning, which shows a misspelling."""
-    project.config("\nworker-config: {}\n")
+    """It changes nothing, so it is worth a warning."""
+    project.config()
     said = answer("check", cwd=project.folder)
-    assert [(each["severity"], each["hint"]) for each in said["problems"]] == [
-        ("warning", "did you mean 'worker-config'?")
+    assert [(each["severity"], each["message"]) for each in said["problems"]] == [
+        ("warning", "the file has no key workers-config")
     ]
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["show"], ["explain", "b-gpu"]])
+def test_our_key_is_misspelled(project: Project, arguments: list[str]):
+    """It is an error where the key stands, in every command that reads it."""
+    file = project.config("\nworker-config: {}\n")
+    done = command(*arguments, cwd=project.folder)
+    assert done.returncode == (1 if arguments == ["check"] else 2)
+    said = done.stdout + done.stderr
+    assert written(file, "worker-config") in said
+    assert "hint: write it as: workers-config" in said
 
 
 def test_a_graph_that_can_not_be_made(project: Project):

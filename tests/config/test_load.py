@@ -302,8 +302,8 @@ ALIAS = "{provisioner: a, worker-type: '{level}', implementation: docker-worker,
         ("", "lab.yml:1:1: the file has no key workers-config"),
         (
             "worker-config: {}",
-            "lab.yml:1:1: the file has no key workers-config\n"
-            "    hint: did you mean 'worker-config'?",
+            "lab.yml:1:1: worker-config: 'worker-config' is no key that is read: placement is "
+            "configured by 'workers-config'\n    hint: write it as: workers-config",
         ),
         ("[]", "lab.yml:1:1: must hold a mapping, not a list"),
         (

@@ -92,6 +92,21 @@ def test_what_is_nothing_but_no_mapping(tmp_path: Path, said: str):
         taskgraph_workers.register(graph_config(tmp_path, f"workers-config: {said}\n"))
 
 
+@pytest.mark.usefixtures("_as_it_was")
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("worker-config: {}\n", 1), ("", 0), ("worker-configuration: {}\n", 0)],
+)
+def test_our_key_is_misspelled(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, said: str, told: int
+):
+    """Something like our key alone changes nothing, and a warning says so; no key is silent."""
+    taskgraph_workers.register(graph_config(tmp_path, said))
+    assert [each.levelname for each in caplog.records] == ["WARNING"] * told
+    assert ("'worker-config' is no key that is read" in caplog.text) == bool(told)
+    assert ("write it as: workers-config" in caplog.text) == bool(told)
+
+
 # --- nothing said, nothing changed ----------------------------------------------------------
 
 SILENT = {
