@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from taskgraph_workers import match
 from taskgraph_workers.errors import (
@@ -53,11 +53,13 @@ def dead_end(
     """
     name, way = chain[-1], by_way_of(chain)
     if fields:
+        near = did_you_mean(name, _placed(config, chain, profiles), "")
+        send_on = "send it on: to: <a worker name>"
         missing = ", ".join(field for field in ALIAS_FIELDS if field not in fields)
         return refused(
             f"{name!r} is no alias{way}, so its entry must give {missing} too",
             next(iter(fields.values())).path,
-            "or send it on: to: <a worker name>",
+            f"{near} or {send_on}" if near else f"or {send_on}",
             INCOMPLETE,
             chain,
         )
@@ -72,10 +74,29 @@ def _instead(config: Config, chain: Sequence[str], profiles: Sequence[Profile]) 
     others = [p for p in config.profiles.values() if p not in profiles and name in p.layer.entries]
     if others:
         return f"profiles that speak of it: {listed(p.name for p in others)}"
+    return worker_hint(name, _placed(config, chain, profiles), config.profiles)
+
+
+def _placed(config: Config, chain: Sequence[str], profiles: Sequence[Profile]) -> set[str]:
+    """Names that may have been meant in place of a chain's last: none of the chain is one."""
     # An entry that sends its name nowhere may itself be the one that is misspelled.
     entries = [pair for each in profiles for pair in each.layer.entries.items()]
     names = {*config.aliases.keys(), *(key for key, entry in entries if _leads(key, entry))}
-    return did_you_mean(name, names.difference(chain, ["default"]))
+    return names.difference(chain, ["default"])
+
+
+def worker_hint(name: str, names: Iterable[str], profiles: Container[str]) -> str:
+    """A hint for a worker name that there is not: that it is a profile, or the nearest name.
+
+    >>> worker_hint("onprem", ["b-gpu", "b-cpu"], ["onprem"])
+    "'onprem' is a profile; worker names: b-cpu, b-gpu"
+    >>> worker_hint("b-gup", ["b-gpu", "b-cpu"], ["onprem"])
+    "did you mean 'b-gpu'?"
+    """
+    names = list(names)
+    if name in profiles:
+        return f"{name!r} is a profile" + (f"; worker names: {listed(names)}" if names else "")
+    return did_you_mean(name, names)
 
 
 def _leads(name: str, entry: Change | Keyed | None) -> bool:

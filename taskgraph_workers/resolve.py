@@ -266,7 +266,7 @@ def lineage(config: Config, profile: str | None) -> tuple[Profile, ...]:
             raise refused(
                 f"there is no profile {profile!r}",
                 found[-1].path if found else (),
-                did_you_mean(profile, config.profiles),
+                did_you_mean(profile, set(config.profiles).difference(each.name for each in found)),
             )
         if any(profile == seen.name for seen in found):
             way = [*(seen.name for seen in found), profile]

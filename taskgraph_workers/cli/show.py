@@ -81,10 +81,11 @@ def profiles_of(config: Config, asked: Sequence[str]) -> list[str]:
 def check_name(config: Config, name: str) -> None:
     """Raises WorkersError for a name that nothing speaks of."""
     from taskgraph_workers.config.selection import names_of
+    from taskgraph_workers.refusals import worker_hint
     from taskgraph_workers.resolve import is_known
 
     if not is_known(config, name):
-        hint = did_you_mean(name, names_of(config))
+        hint = worker_hint(name, names_of(config), config.profiles)
         raise WorkersError(Problem(f"there is no worker name {name!r}", hint=hint))
 
 

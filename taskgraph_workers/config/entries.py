@@ -38,8 +38,9 @@ from taskgraph_workers.config.shapes import (
     template,
     text,
 )
-from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.errors import Path
 from taskgraph_workers.model import ALIAS_FIELDS, ENV_NAME, KEYED_BY, POOL_FIELDS, Change, Keyed
+from taskgraph_workers.refusals import worker_hint
 
 #: What an entry's ``worker`` may not hold, since the entry has a key of its own for it.
 _NOT_IN_WORKER = ("env", "implementation", "os")
@@ -189,7 +190,7 @@ class Entries:
         return formed(read, Whatever(KEYED_BY))
 
     def _no_name(self, name: str, also: str = "") -> Fault:
-        hint = did_you_mean(name, self.known.offered)
+        hint = worker_hint(name, self.known.offered, self.known.profiles)
         return Fault(f"there is no worker name {name!r}{also}", hint, lookup=True)
 
     def _read_machine(self, raw: Any) -> Entry:

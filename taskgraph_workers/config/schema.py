@@ -77,7 +77,7 @@ def shape(known: Known) -> Shape:
             ),
             "profiles": about(
                 "Named sets of changes: for each worker name, where it goes.",
-                table(_a_profile(known, entries), a_name),
+                _profiles(known, entries),
             ),
             "select": about("Which profile applies where a run names none.", _select(known)),
             "require": about(
@@ -90,6 +90,25 @@ def shape(known: Known) -> Shape:
             "dispatch": about("What a start-training message may ask for.", dispatch(known)),
         }
     )
+
+
+def _profiles(known: Known, entries: Entries) -> Shape:
+    """All profiles. To one that extends a name that nobody knows, its own is not offered."""
+    profiles = table(_a_profile(known, entries), a_name)
+
+    def read(raw: Any) -> Any:
+        try:
+            return profiles(raw)
+        except vol.Invalid as error:
+            for fault in faults_of(error):
+                if fault.lookup and path_of(fault)[1:] == ("extends",):
+                    name = fault.path[0]
+                    others = known.profiles - {name}
+                    hint = did_you_mean(str(raw[name]["extends"]), others)
+                    fault.hint = hint or "there is no other profile"
+            raise
+
+    return formed(read, Either((profiles,)))
 
 
 def _a_profile(known: Known, entries: Entries) -> Shape:

@@ -27,7 +27,6 @@ from taskgraph_workers.errors import (
     PlacementError,
     Problem,
     WorkersError,
-    did_you_mean,
     listed,
 )
 from taskgraph_workers.graph.checks import unregistered
@@ -37,6 +36,7 @@ from taskgraph_workers.graph.recorder import Asked, Record
 from taskgraph_workers.graph.run import KindRun, kinds_folder
 from taskgraph_workers.graph.unused import choices, run_under, unused
 from taskgraph_workers.model import TOP, Choice, Placement, Value
+from taskgraph_workers.refusals import worker_hint
 from taskgraph_workers.resolve import (
     is_known,
     task_env,
@@ -132,7 +132,7 @@ class _Review:
         if is_known(self.config, name):
             return None
         what = f"{name!r} is no worker name: there is no such alias, and no profile speaks of it"
-        return Problem(what, hint=did_you_mean(name, names_of(self.config)))
+        return Problem(what, hint=worker_hint(name, names_of(self.config), self.config.profiles))
 
     def _removed(self, problem: Problem, placement: Placement) -> Problem:
         """The problem; where required env is missing since a null removes it, it says where."""
