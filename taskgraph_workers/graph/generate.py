@@ -85,7 +85,7 @@ def check(wanted: Wanted) -> tuple[str, ...]:
         graph_config = load_graph_config(wanted.root)
         kinds = kinds_of(graph_config)
         _check_choice(graph_config, wanted, kinds)
-        _check_file(wanted.parameters)
+        check_file(wanted.parameters)
         return kinds
 
 
@@ -122,6 +122,7 @@ def failing() -> Iterator[None]:
 def _generate(wanted: Wanted, said: Mapping[str, Any]) -> Graph:
     from taskgraph.generator import TaskGraphGenerator
 
+    check_file(wanted.parameters)
     source = _Parameters(wanted, said)
     generator = TaskGraphGenerator(
         root_dir=wanted.root, parameters=source, enable_verifications=wanted.verify
@@ -185,8 +186,8 @@ def _check_choice(graph_config: Any, wanted: Wanted, kinds: tuple[str, ...]) -> 
     read_selection(wanted.choice, wanted.said_by, (wanted.said_by,), config, kinds)
 
 
-def _check_file(spec: str | None) -> None:
-    """Taskgraph takes what is no file for a URL."""
+def check_file(spec: str | None) -> None:
+    """Raises WorkersError for parameters that are no file: Taskgraph takes it for a URL."""
     if spec and not os.path.exists(spec) and "=" not in spec and "://" not in spec:
         raise WorkersError(Problem("there is no such file of parameters", file=spec))
 

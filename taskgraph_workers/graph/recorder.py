@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from taskgraph_workers.errors import Problem, WorkersError
-from taskgraph_workers.graph.generate import GraphError, Wanted, describe, failing
+from taskgraph_workers.graph.generate import GraphError, Wanted, check_file, describe, failing
 from taskgraph_workers.graph.names import add_alias, asked_name, generated_name
 from taskgraph_workers.graph.placer import (
     Assignment,
@@ -118,6 +118,7 @@ def _start(wanted: Wanted) -> Record | None:
         made.check()
         return made
 
+    check_file(wanted.parameters)
     generator = TaskGraphGenerator(root_dir=wanted.root, parameters=parameters)
     config = config_of(generator.graph_config)
     if config is None:

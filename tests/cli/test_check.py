@@ -165,6 +165,18 @@ def test_a_project_without_our_key(project: Project):
     ]
 
 
+@pytest.mark.parametrize(
+    "arguments", [["check"], ["plan", "--profile", "cloud"], ["explain", "--task", "train-one"]]
+)
+def test_parameters_that_are_no_file(project: Project, arguments: list[str]):
+    """What is neither a file nor a URL is told as a file that is not there, and its name."""
+    project.config({"profiles": {"cloud": {}}})
+    project.kind("train", {"one": {}})
+    done = command(*arguments, "-p", "nofile.yml", cwd=project.folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "nofile.yml: there is no such file of parameters\n"
+
+
 @pytest.mark.parametrize("arguments", [["check"], ["show"], ["explain", "b-gpu"]])
 def test_our_key_is_misspelled(project: Project, arguments: list[str]):
     """It is an error where the key stands, in every command that reads it."""
