@@ -29,10 +29,15 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """argparse's, with whole option names only and the layout of examples kept.
 
-    With ``mixed``, options may stand between its positional arguments.
+    With ``mixed``, options may stand between its positional arguments. ``stray`` is the option
+    that a word was meant for which belongs to none.
     """
 
     mixed = False
+    stray = ""
+    # What it does not understand of a subcommand's is refused there, under its own usage.
+    is_command = False
+    _inside = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
@@ -41,13 +46,19 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's; a parser of subcommands comes by here for each of them."""
-        if not self.mixed:
+        if self._inside:
             return super().parse_known_args(args, namespace)
-        self.mixed = False  # what is called now calls this
+        self._inside = True  # the method for mixed arguments calls this one
+        parse = self.parse_known_intermixed_args if self.mixed else super().parse_known_args
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            found, unknown = parse(args, namespace)
         finally:
-            self.mixed = True
+            self._inside = False
+        if unknown and self.is_command:
+            word = next((each for each in unknown if not each.startswith("-")), "")
+            hint = f"; did you mean {self.stray} {word}?" if word and self.stray else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
 
 
 def add_command(subparsers: Any, run: Any, summary: str, example: str) -> Parser:
@@ -61,6 +72,7 @@ def add_command(subparsers: Any, run: Any, summary: str, example: str) -> Parser
         description=summary,
         epilog=f"example:\n  {example}",
     )
+    parser.is_command = True
     parser.set_defaults(run=run)
     return parser
 

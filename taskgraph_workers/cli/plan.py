@@ -25,6 +25,7 @@ def add_parser(subparsers: Any) -> None:
         "Which tasks move under another profile, and what that takes.",
         "taskgraph-workers plan --from gcp-spot --profile onprem",
     )
+    parser.stray = "--profile"
     sides = parser.add_argument_group(
         "what is compared", "A PROFILE may be YAML, too, for a choice by kind: '{train: onprem}'."
     )

@@ -72,6 +72,25 @@ def test_what_it_does_not_understand(arguments: list[str], capsys: pytest.Captur
     assert shown.err.startswith("usage: taskgraph-workers")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command", "told"),
+    [
+        (["plan", "onprem"], "plan", "onprem; did you mean --profile onprem?"),
+        (["plan", "--nonsense"], "plan", "unrecognized arguments: --nonsense\n"),
+        (["show", "b-gpu", "onprem"], "show", "unrecognized arguments: onprem\n"),
+        (["explain", "a", "-q", "b", "c"], "explain", "unrecognized arguments: c\n"),
+    ],
+)
+def test_the_usage_is_that_of_the_command(
+    arguments: list[str], command: str, told: str, capsys: pytest.CaptureFixture[str]
+):
+    """What a command does not understand is told under its own usage, with what was meant."""
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"usage: taskgraph-workers {command} [-h]")
+    assert told in shown
+
+
 def test_it_starts_without_what_it_does_not_need():
     """Help and completion load no Taskgraph, and none of what reads a configuration."""
     program = (
