@@ -135,7 +135,8 @@ class Output:
             sys.stderr.flush()
 
     def _has_progress(self) -> bool:
-        return not (self.quiet or self.verbose) and _is_terminal(sys.stderr)
+        plain = self.quiet or self.verbose or os.environ.get("TERM") == "dumb"
+        return not plain and _is_terminal(sys.stderr)
 
     def _tell(self, sign: str, style: str, text: str) -> None:
         """Talk of several lines; a warning, unless it is an error, is silenced by ``-q``."""

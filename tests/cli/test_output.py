@@ -176,11 +176,12 @@ def test_progress_is_for_the_impatient(
     assert streams[1].written.endswith("\r\033[K")
 
 
-@pytest.mark.parametrize("how", ["no terminal", "quiet", "verbose"])
+@pytest.mark.parametrize("how", ["no terminal", "dumb", "quiet", "verbose"])
 def test_no_progress(how: str, streams: tuple[Stream, Stream], monkeypatch: pytest.MonkeyPatch):
-    """Where nobody would see it, or all is told anyway, there is no progress."""
+    """Where nobody would see it, or it can't go away, or all is told anyway, there is none."""
     monkeypatch.setattr(module, "PATIENCE_S", 0)
     streams[1].terminal = how != "no terminal"
+    monkeypatch.setenv("TERM", "dumb" if how == "dumb" else "xterm")
     output = Output("never", quiet=how == "quiet", verbose=how == "verbose")
     output.progress("working")
     output.clear()
