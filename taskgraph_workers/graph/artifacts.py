@@ -11,13 +11,14 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from taskgraph_workers.graph.compare import Comparison, compare
-from taskgraph_workers.graph.generate import Wanted, generate_from, profiles_of
 from taskgraph_workers.graph.parameters import inside_task, no_variable, without_choice
-from taskgraph_workers.graph.plan_json import VERSION, Profiles, as_json
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
+
+if TYPE_CHECKING:  # every run loads this module, and few write a plan
+    from taskgraph_workers.graph.compare import Comparison
+    from taskgraph_workers.graph.plan_json import Profiles
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ def write(found: Comparison, before: Profiles, after: Profiles) -> None:
     from taskgraph.decision import ARTIFACTS_DIR, write_artifact
 
     from taskgraph_workers.graph.plan_html import render
+    from taskgraph_workers.graph.plan_json import VERSION, as_json
 
     plan = {"version": VERSION, **as_json(found, before, after)}
     write_artifact(f"{NAME}.json", plan)
@@ -85,6 +87,9 @@ def _choice(graph_config: Any, parameters: Mapping[str, Any], kind: str) -> Any:
 
 def _write(graph_config: Any, parameters: Mapping[str, Any]) -> None:
     from taskgraph.decision import read_artifact
+
+    from taskgraph_workers.graph.compare import compare
+    from taskgraph_workers.graph.generate import Wanted, generate_from, profiles_of
 
     logger.info("making the graph under the default choice, too, for %s", NAME)
     # Verified once is enough, and a project may have switched that off.

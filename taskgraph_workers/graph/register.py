@@ -25,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 def register(graph_config: Any) -> None:
     """See :func:`taskgraph_workers.register`."""
-    from taskgraph_workers.graph.actions import register_actions
-
     _hook_in()
     remember(graph_config)
     if "workers-config" in graph_config:
@@ -34,10 +32,13 @@ def register(graph_config: Any) -> None:
     else:
         _warn_of_near_miss(graph_config)
     try:
-        config_of(graph_config, kinds_of(graph_config))
+        config = config_of(graph_config, kinds_of(graph_config))
     except WorkersError as error:
         refuse(error.problems)
-    register_actions(graph_config)
+    if config is not None and config.profiles:
+        from taskgraph_workers.graph.actions import register_actions
+
+        register_actions(graph_config)
 
 
 def _warn_of_near_miss(graph_config: Any) -> None:

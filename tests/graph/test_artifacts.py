@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskgraph_workers.graph import artifacts
+from taskgraph_workers.graph import artifacts, generate
 from taskgraph_workers.graph.generate import Graph, Wanted
 from taskgraph_workers.graph.parameters import without_choice
 from taskgraph_workers.graph.run import config_of
@@ -45,7 +45,7 @@ def decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         made.append(wanted)
         return Graph({}, (), parameters, {"train": "usual"}, "shop-level-1")
 
-    monkeypatch.setattr(artifacts, "generate_from", generate_from)
+    monkeypatch.setattr(generate, "generate_from", generate_from)
     return graph_config(tmp_path, CONFIG), made
 
 
@@ -89,7 +89,7 @@ def test_what_json_can_t_say_is_no_difference(decision, monkeypatch):
     task = {"kind": "train", "attributes": {"pair": (1, 2)}, "task": {"workerType": "b-gpu"}}
     Path("artifacts/full-task-graph.json").write_text(json.dumps({"a": task}))
     default = Graph({"a": task}, (), {}, {"train": "usual"}, "shop-level-1")
-    monkeypatch.setattr(artifacts, "generate_from", lambda *_: default)
+    monkeypatch.setattr(generate, "generate_from", lambda *_: default)
     artifacts.write_plan(None, {}, {**PARAMETERS, "workers": "said"}, graph)
     plan = json.loads(Path("artifacts/workers-plan.json").read_text())
     assert (plan["unchanged"], plan["moves"]) == (1, [])
