@@ -53,7 +53,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
-from taskgraph_workers.errors import did_you_mean, listed
+from taskgraph_workers.errors import did_you_mean, listed, unglued
 from taskgraph_workers.model import ENV_NAME
 
 #: What ``detect`` may say.
@@ -114,7 +114,8 @@ def parse(raw: Mapping[str, object]) -> Detect:
     """
     for key in raw:
         if key not in KEYS:
-            raise ValueError(f"{key!r} is no key of a detect value; {did_you_mean(str(key), KEYS)}")
+            hint = unglued(key, raw[key]) or did_you_mean(str(key), KEYS)
+            raise ValueError(f"{key!r} is no key of a detect value; {hint}")
     what = _one_of("detect", raw.get("detect"), KINDS)
     for key in ("share", "of"):
         if key in raw and what != "gpu-memory":

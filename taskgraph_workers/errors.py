@@ -7,6 +7,7 @@ before it raises, so that nobody mends a configuration one run at a time.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Union
@@ -127,6 +128,18 @@ def listed(names: Iterable[str]) -> str:
     known = sorted(set(names))
     more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
     return ", ".join(known[:MOST_NAMES]) + more
+
+
+def unglued(key: object, value: object) -> str:
+    """A hint for a key of YAML that took its value with it, since no blank is behind its colon.
+
+    >>> unglued("train:onprem", None)
+    'put a space after the colon: train: onprem'
+    >>> unglued("train", None), unglued("train:onprem", "lab")
+    ('', '')
+    """
+    glued = re.fullmatch(r"([\w.-]+):([\w./-]+)", str(key))
+    return f"put a space after the colon: {glued[1]}: {glued[2]}" if glued and not value else ""
 
 
 def did_you_mean(word: str, names: Iterable[str], instead: str | None = None) -> str:

@@ -26,7 +26,7 @@ from taskgraph_workers.config.forms import (
     takes,
 )
 from taskgraph_workers.config.names import LEVELS
-from taskgraph_workers.errors import did_you_mean
+from taskgraph_workers.errors import did_you_mean, unglued
 from taskgraph_workers.model import KEYED_BY
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -183,7 +183,7 @@ def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str 
         raw = mapping(raw)
         missing = [key for key in needs if raw.get(key) is None]
         faults: list[Fault] = [
-            _unknown_key(key, shapes, others) for key in raw if key not in shapes
+            _unknown_key(key, raw[key], shapes, others) for key in raw if key not in shapes
         ]
         faults += [Fault(f"{key} is missing") for key in missing]
         value: dict[str, Any] = {}
@@ -197,8 +197,8 @@ def section(shapes: Mapping[str, Shape], needs: Sequence[str] = (), others: str 
     return formed(read, Section(shapes, needs))
 
 
-def _unknown_key(key: Any, known: Collection[str], others: str) -> Fault:
-    hint = did_you_mean(str(key), known, others or None)
+def _unknown_key(key: Any, value: Any, known: Collection[str], others: str) -> Fault:
+    hint = unglued(key, value) or did_you_mean(str(key), known, others or None)
     return _not_keyed(key) or Fault("unknown key", hint, at=[key])
 
 
@@ -223,7 +223,10 @@ def table(shape: Shape, key: Shape = pattern) -> Shape:
                 value[known] = shape(content)
             except vol.Invalid as error:
                 error.prepend([name])
-                faults += faults_of(error)
+                found = faults_of(error)
+                for fault in found:
+                    fault.hint = unglued(name, content) or fault.hint
+                faults += found
         stop_at(faults)
         return value
 

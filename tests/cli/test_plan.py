@@ -205,6 +205,7 @@ def test_nothing_differs():
     [
         (["--profile", "onprme"], ["--profile: there is no profile 'onprme'", "mean 'onprem'?"]),
         (["--profile", "{train-techer: lab}"], ["'train-techer'", "mean 'train-teacher'?"]),
+        (["--profile", "{train-teacher:lab}"], ["put a space after the colon: train-teacher: lab"]),
         (["--profile", "{train-teacher: ["], ["--profile is no YAML"]),
         (["--from", "x", "--profile", "lab"], ["--from: there is no profile 'x'"]),
         (["--profile", "lab", "--kind", "train-techer"], ["no kind", "mean 'train-teacher'?"]),
