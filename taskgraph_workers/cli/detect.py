@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import options, reading
@@ -66,8 +66,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         found = detect_here(values, os.environ)
     except OSError as error:
         raise WorkersError(Problem(f"/bin/sh can't be run: {error.strerror}")) from None
-    for each in found:
-        _talk(each, output)
+    _tell(found, output)
     if args.json:
         output.json({"values": [_as_json(each, values[each.name]) for each in found]})
     else:
@@ -160,14 +159,25 @@ def _wrong(what: str, hint: str = "") -> WorkersError:
 # --- what was found -------------------------------------------------------------------------
 
 
-def _talk(found: Found, output: Output) -> None:
-    """Where it is from, or why there is nothing."""
-    for note in found.notes:
-        output.warn(note)
-    if found.value is None:
-        output.error(found.said)
-    else:
-        output.talk(f"{found.name}: {found.said}")
+def _tell(found: Iterable[Found], output: Output) -> None:
+    """Where each is from, or why there is nothing; once for all that lack it for one reason."""
+    lacking: dict[str, list[Found]] = {}
+    for each in found:
+        for note in each.notes:
+            output.warn(note)
+        if each.value is None:
+            lacking.setdefault(_about(each, ""), []).append(each)
+        else:
+            output.talk(f"{each.name}: {each.said}")
+    for alike in lacking.values():
+        output.error(_about(alike[0], ", ".join(each.name for each in alike)))
+
+
+def _about(found: Found, names: str) -> str:
+    """Why there is nothing, said of these names; the text names its own twice."""
+    said = found.said.replace(f"give {found.name} a value", f"give {names} a value")
+    own = f"{found.name}: "
+    return f"{names}: {said[len(own) :]}" if said.startswith(own) else said
 
 
 def _shown(found: Found, asked: Detect) -> str | None:

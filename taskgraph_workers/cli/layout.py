@@ -28,10 +28,14 @@ Cell = Union[Part, Sequence[Line]]
 GAP = 2
 #: No column gets narrower than this, unless its content is.
 NARROWEST = 8
-# How far the rest of a wrapped line is indented.
+# How much further right than its beginning the rest of a wrapped line is.
 _HANG = 2
 
 _WORDS = re.compile(r"\s*\S+|\s+")
+# What is copied as a whole, such as "0 1 2", `levels: [1]` or {GPUS: "0"}, is one word.
+_SNIPPETS = re.compile(
+    r"""\s* (?: (?<!\w)'[^']*'(?!\w) | "[^"]*" | `[^`]*` | \{[^{}]*\} | \S )+ | \s+""", re.VERBOSE
+)
 
 
 def width_of(text: str) -> int:
@@ -54,20 +58,43 @@ def line_width(line: Iterable[Styled]) -> int:
     return sum(width_of(part.text) for part in line)
 
 
-def fit(natural: Sequence[int], room: int) -> list[int]:
+def fit(natural: Sequence[int], room: int, words: Sequence[int] = ()) -> list[int]:
     """The widths of a table's columns: the widest give way until all, and the gaps, fit.
+
+    ``words`` are the widths below which a column's words would break, which comes last.
 
     >>> fit([10, 40, 50], 74)
     [10, 30, 30]
+    >>> fit([10, 40, 50], 74, [10, 40, 9])
+    [10, 40, 20]
     """
     widths = list(natural)
     room -= GAP * (len(widths) - 1)
-    while sum(widths) > room:
-        widest = max(range(len(widths)), key=widths.__getitem__)
-        if widths[widest] <= NARROWEST:
-            break
-        widths[widest] -= 1
+    for least in (words or [0] * len(widths), [0] * len(widths)):
+        floors = [max(NARROWEST, width) for width in least]
+        while sum(widths) > room:
+            wide = [index for index, floor in enumerate(floors) if widths[index] > floor]
+            if not wide:
+                break
+            # Of equal ones that which is cut already, so that no more cells are wrapped than must.
+            widths[max(wide, key=lambda at: (widths[at], widths[at] < natural[at]))] -= 1
     return widths
+
+
+def word_width(line: Sequence[Styled]) -> int:
+    """The width below which :func:`wrap` would break a word of the line.
+
+    >>> word_width([Styled("GPUS: 0 1"), Styled(" ab-cde")])
+    8
+    """
+    first, *rest = [word.text.rstrip() for word in _words(line)] or [""]
+    return max([width_of(first), *(_hang(line) + width_of(word.lstrip()) for word in rest)])
+
+
+def _hang(line: Iterable[Styled]) -> int:
+    """How far the rest of a wrapped line is indented."""
+    text = "".join(part.text for part in line)
+    return len(text) - len(text.lstrip(" ")) + _HANG
 
 
 def wrap(line: Sequence[Styled], width: int) -> Iterator[list[Styled]]:
@@ -78,12 +105,11 @@ def wrap(line: Sequence[Styled], width: int) -> Iterator[list[Styled]]:
     if line_width(line) <= width:
         yield list(line)
         return
-    text = "".join(part.text for part in line)
-    hang = min(len(text) - len(text.lstrip(" ")) + _HANG, width - 2)
+    hang = min(_hang(line), width - 2)
     hanging = Styled(" " * hang)
     done: list[Styled] = []
     used = 0
-    for part in _words(line):
+    for part in _words(line, width - hang):
         word = part.text
         if used + width_of(word) > width and used:
             yield done
@@ -98,10 +124,13 @@ def wrap(line: Sequence[Styled], width: int) -> Iterator[list[Styled]]:
     yield done
 
 
-def _words(line: Iterable[Styled]) -> Iterator[Styled]:
+def _words(line: Iterable[Styled], room: int | None = None) -> Iterator[Styled]:
+    """The words of a line, with the blanks before them; a snippet is one if there is room."""
     for part in line:
-        for word in _WORDS.findall(part.text):
-            yield Styled(word, part.style)
+        for snippet in _SNIPPETS.findall(part.text):
+            fits = room is None or width_of(snippet.strip()) <= room
+            for word in [snippet] if fits else _WORDS.findall(snippet):
+                yield Styled(word, part.style)
 
 
 def _split(text: str, width: int) -> tuple[str, str]:

@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from taskgraph_workers.cli.layout import GAP, Cell, Part, Styled, fit, line_width, wrap
+from taskgraph_workers.cli.layout import GAP, Cell, Part, Styled, fit, line_width, word_width, wrap
 from taskgraph_workers.errors import Problem
 
 #: Styles, and their numbers in ANSI's SGR sequence.
@@ -73,9 +73,12 @@ class Output:
         head = [[Styled(name, "dim") for name in header]] if header else []
         cells = [[_lines(cell, sys.stdout) for cell in row] for row in [*head, *rows]]
         count = max(map(len, cells), default=0)
-        columns = zip(*(row for row in cells if len(row) == count))
-        natural = [max(line_width(line) for cell in each for line in cell) for each in columns]
-        widths = fit(natural, self.width - indent)
+        columns = list(zip(*(row for row in cells if len(row) == count)))
+        natural, words = (
+            [max(measure(line) for cell in each for line in cell) for each in columns]
+            for measure in (line_width, word_width)
+        )
+        widths = fit(natural, self.width - indent, words)
         for row in cells:
             across = len(row) == 1 < count
             self._row(row, [self.width] if across else widths, 0 if across else indent)
@@ -96,12 +99,14 @@ class Output:
         """Something a person may want to know; not with ``-q``."""
         if not self.quiet:
             self.clear()
-            self._print(sys.stderr, _parts(parts, sys.stderr))
+            self._say(_parts(parts, sys.stderr))
 
     def talk_lines(self, text: str) -> None:
         """Talk of several lines."""
-        for line in text.splitlines():
-            self.talk(line)
+        if not self.quiet:
+            self.clear()
+            for line in text.splitlines():
+                self._print(sys.stderr, _parts([line], sys.stderr))
 
     def warn(self, text: str) -> None:
         """A warning, once; not with ``-q``."""
@@ -144,9 +149,14 @@ class Output:
             return
         self.clear()
         for line in text.splitlines() or [""]:
-            parts = _parts([Styled(sign, style), line], sys.stderr)
-            self._print(sys.stderr, parts)
+            self._say(_parts([Styled(sign, style), line], sys.stderr))
             sign = ""
+
+    def _say(self, line: Sequence[Styled]) -> None:
+        """A line for people is wrapped; a file, or an editor that reads it, gets it whole."""
+        whole = not _is_terminal(sys.stderr)
+        for each in [line] if whole else wrap(line, self.width):
+            self._print(sys.stderr, each)
 
     # --- the one place where it goes out ---
 

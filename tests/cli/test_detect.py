@@ -80,6 +80,15 @@ def test_what_is_asked_for(machine: str, arguments: str, printed: str):
     assert (done.returncode, done.stdout) == (0, printed)
 
 
+def test_one_reason_is_told_once():
+    """What is not there for one reason is told in one line, with all the names."""
+    (line,) = on("nothing").stderr.splitlines()
+    assert line.startswith("error: GPU_COUNT, GPU_INDICES, GPU_MEMORY: 0 GPUs found, at least 1 ")
+    assert line.endswith("or give GPU_COUNT, GPU_INDICES, GPU_MEMORY a value in workers-config.")
+    told = on("one", "gpu-count", "gpu-memory", "--at-least", 2, "--at-least-mib", 20000).stderr
+    assert [each.split(":")[1] for each in told.splitlines()] == [" GPU_COUNT", " GPU_MEMORY"]
+
+
 def test_quiet_leaves_the_values():
     """With -q nothing is said but what is printed."""
     done = on("one", "gpu-count", "-q")
@@ -99,7 +108,7 @@ def test_what_limits_the_machine_is_looked_at():
 @pytest.mark.parametrize(
     ("machine", "arguments", "printed", "fault"),
     [
-        ("nothing", [], "", "error: GPU_COUNT: 0 GPUs found, at least 1 wanted"),
+        ("nothing", [], "", "error: GPU_COUNT, GPU_INDICES, GPU_MEMORY: 0 GPUs found"),
         ("no-driver", ["gpu-count"], "", "error: GPU_COUNT: nvidia-smi failed (9)"),
         ("garbage", ["gpu-indices"], "", "not a GPU"),
         ("mig", [], "GPU_COUNT=1\nGPU_INDICES=0\n", "error: GPU_MEMORY: nvidia-smi doesn't tell"),

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgraph_workers.cli.layout import GAP, NARROWEST, Styled, fit, line_width, width_of, wrap
+from taskgraph_workers.cli.layout import (
+    GAP,
+    NARROWEST,
+    Styled,
+    fit,
+    line_width,
+    width_of,
+    word_width,
+    wrap,
+)
 
 # Narrow, wide, combining and none; a dash and a slash, where a word may break.
 TEXTS = st.text("ab -/日é\u0301\u200b", max_size=40)
@@ -61,6 +71,28 @@ def test_a_long_word_breaks_at_a_seam():
         "training-onprem/",
         "  snakepit-xlarge",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('say it here: env: {GPUS: "0 1"}', ["say it here: env:", '  {GPUS: "0 1"}']),
+        ("it can't be 'gpu one two' here", ["it can't be", "  'gpu one two' here"]),
+        ("write `levels: [1, 2, 3, 4, 5]`", ["write `levels: [1,", "  2, 3, 4, 5]`"]),
+    ],
+)
+def test_a_snippet_is_a_word(text: str, lines: list[str]):
+    """What is quoted or in braces is not broken, unless it is wider than a line."""
+    shown = ["".join(part.text for part in line) for line in wrap([Styled(text)], 20)]
+    assert [line.rstrip() for line in shown] == lines
+
+
+def test_columns_give_way_where_no_word_breaks():
+    """Blanks are used first; only then are words broken, such as a pool at its hyphens."""
+    words = [word_width([Styled(text)]) for text in ("shop/b-linux-v100-gpu-4", "GPUS: 0 1 2 3")]
+    assert words == [23, 5]
+    assert fit([23, 13], 33, words) == [23, 8]
+    assert fit([23, 13], 23, words) == [13, 8]
 
 
 def test_widths_count_columns():

@@ -148,6 +148,25 @@ def test_talk_is_no_data(streams: tuple[Stream, Stream]):
     assert told == "hello\nwarning: mind the gap\nhint: look down\nerror: no\n"
 
 
+def test_talk_is_wrapped_for_people_only(
+    streams: tuple[Stream, Stream], monkeypatch: pytest.MonkeyPatch
+):
+    """A terminal gets faults and hints wrapped as a report is; a file has each on one line."""
+    monkeypatch.setenv("COLUMNS", "24")
+    problem = Problem("nothing says what to go to", hint="add --profile to it: {a: b}")
+    Output("never").problems([problem])
+    told = streams[1].written.replace(module._ERASE, "")
+    assert told.splitlines() == [
+        "error: nothing says what",
+        "  to go to",
+        "    hint: add --profile",
+        "      to it: {a: b}",
+    ]
+    streams[1].terminal = False
+    Output("never").problems([problem])
+    assert "\n    hint: add --profile to it: {a: b}\n" in streams[1].written
+
+
 def test_quiet_keeps_errors(streams: tuple[Stream, Stream]):
     """`-q` takes away warnings and talk, never what went wrong."""
     output = Output("never", quiet=True)
