@@ -10,8 +10,13 @@ import argparse
 import os
 from typing import Any
 
+from taskgraph_workers.errors import Problem, WorkersError
+
 #: The levels there are; `config` has them for what a configuration says, and is slower to load.
 LEVELS = ("1", "2", "3")
+
+# Where Taskgraph looks for a project by itself.
+_ROOTS = ("taskcluster", os.path.join("taskcluster", "ci"))
 
 # The column where the text of a help begins.
 _HELP_AT = 28
@@ -127,13 +132,32 @@ def add_output(parser: argparse.ArgumentParser, json: bool = True) -> None:
 
 
 def root_of(args: argparse.Namespace) -> str:
-    """The project's folder: the one that was named, else one that Taskgraph itself looks in."""
+    """The project's folder: the one that was named, else one that Taskgraph itself looks in.
+
+    Raises WorkersError where there is none, with one that is near.
+    """
     if args.root is not None:
         return os.path.normpath(str(args.root))
-    for folder in ("taskcluster", os.path.join("taskcluster", "ci")):
+    for folder in _ROOTS:
         if os.path.exists(os.path.join(folder, "config.yml")):
             return folder
-    return "taskcluster"
+    file = os.path.join(_ROOTS[0], "config.yml")
+    raise WorkersError(Problem("there is no such file that can be read", (), _near(), file=file))
+
+
+def _near() -> str:
+    """A hint for who is inside of a project, not at its top."""
+    above, here = os.curdir, ""
+    while os.path.abspath(above) != here:
+        here = os.path.abspath(above)
+        for folder in _ROOTS:
+            root = os.path.normpath(os.path.join(above, folder))
+            if os.path.exists(os.path.join(root, "config.yml")):
+                return (
+                    f"say --root {os.path.relpath(root)}, or call it in {os.path.normpath(above)}"
+                )
+        above = os.path.join(above, os.pardir)
+    return "say --root ." if os.path.exists("config.yml") else ""
 
 
 def overrides_of(args: argparse.Namespace) -> dict[str, Any]:

@@ -166,6 +166,37 @@ def test_a_project_without_our_key(project: Project):
 
 
 @pytest.mark.parametrize(
+    ("folder", "hint"),
+    [
+        ("taskcluster", "say --root ., or call it in .."),
+        ("taskcluster/kinds/train", "say --root ../.., or call it in ../../.."),
+        ("docs", "say --root ../taskcluster, or call it in .."),
+    ],
+)
+@pytest.mark.parametrize("arguments", [["check"], ["show"], ["plan", "--profile", "cloud"]])
+def test_from_inside_of_a_project(project: Project, folder: str, hint: str, arguments: list[str]):
+    """Where no project is, a hint names the one that is around, by an option that works."""
+    project.config({"profiles": {"cloud": {}}})
+    project.kind("train", {"one": {}})
+    (project.folder / "docs").mkdir()
+    project.commit()
+    here = project.folder / folder
+    done = command(*arguments, cwd=here)
+    assert (done.returncode, done.stdout) == (2, "")
+    what = "taskcluster/config.yml: there is no such file that can be read"
+    assert done.stderr == f"{what}\n    hint: {hint}\n"
+    named = ["--root", hint.split()[2].rstrip(",")]
+    if arguments == ["show"]:
+        assert command(*arguments, *named, cwd=here).returncode == 0
+
+
+def test_a_folder_of_another_name(tmp_path: Path):
+    """In a folder that holds a config.yml itself, the hint names this folder."""
+    (tmp_path / "config.yml").write_text("workers-config: {}")
+    assert command("show", cwd=tmp_path).stderr.endswith("    hint: say --root .\n")
+
+
+@pytest.mark.parametrize(
     "arguments", [["check"], ["plan", "--profile", "cloud"], ["explain", "--task", "train-one"]]
 )
 def test_parameters_that_are_no_file(project: Project, arguments: list[str]):
