@@ -166,16 +166,17 @@ def without_key(read: Read) -> Problem:
 
 def misspelled(data: Mapping[Any, Any], source: Source) -> Problem | None:
     """What is wrong with a file that has only something like the key ``workers-config``."""
-    if TOP[0] in data:
+    ours = "workers-config"
+    if ours in data:
         return None
     by_fold = {str(key).casefold(): key for key in data}
-    near = difflib.get_close_matches(TOP[0], by_fold, n=1, cutoff=_NEAR)
+    near = difflib.get_close_matches(ours, by_fold, n=1, cutoff=_NEAR)
     if not near:
         return None
     key = by_fold[near[0]]
     place = find(source.compose(), (key,))
-    what = f"{key!r} is no key that is read: placement is configured by {TOP[0]!r}"
-    hint = f"write it as: {TOP[0]}"
+    what = f"{key!r} is no key that is read: placement is configured by {ours!r}"
+    hint = f"write it as: {ours}"
     problem = Problem(what, place.path, hint, code=MISSPELLED, names=(str(key),))
     return problem.at(source.shown, place.line, place.column)
 
