@@ -1,8 +1,9 @@
 """What ``register()`` does in a process: put the transforms into Taskgraph's own sequences.
 
-Taskgraph calls it once per process, not once per graph configuration, so nothing here depends on
-the configuration it is called with: each transform looks at the one it is given. All of Taskgraph
-is imported inside, since ``taskgraph --diff`` loads its modules anew and calls this again.
+Taskgraph calls it once per process, not once per graph configuration, so no placement depends on
+the configuration it is called with: each transform looks at the one it is given. (Graphs that we
+make ourselves start from it, see :mod:`.registered`.) All of Taskgraph is imported inside, since
+``taskgraph --diff`` loads its modules anew and calls this again.
 """
 
 from __future__ import annotations
