@@ -10,7 +10,7 @@ from typing import Any, Union
 import yaml
 
 from taskgraph_workers.adopt.patterns import is_pattern
-from taskgraph_workers.config.document import Unreadable, parse
+from taskgraph_workers.config.document import parse_file
 from taskgraph_workers.config.locate import Source, find, oddities
 from taskgraph_workers.config.names import LEVELS, fits, is_plain
 from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
@@ -139,12 +139,7 @@ def read(source: Source, keys: Keys = Keys(), kinds: Collection[str] = ()) -> Ha
 
     Raises :class:`ConfigError` where the file can't be read or has no such tables.
     """
-    if source.content is None:
-        raise ConfigError(Problem("there is no such file that can be read", file=source.shown))
-    try:
-        data = parse(source)
-    except Unreadable as error:
-        raise ConfigError(error.problem) from None
+    data = parse_file(source)
     if keys.names not in data and keys.machines not in data:
         hint = did_you_mean(keys.names, data, "--names-key and --env-key say other names")
         what = f"has neither {keys.names} nor {keys.machines}"

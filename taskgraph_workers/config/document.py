@@ -12,7 +12,7 @@ import yaml
 from taskgraph_workers.config.faults import said
 from taskgraph_workers.config.locate import Loader, Source, Trace, find, oddities
 from taskgraph_workers.config.unread import FAILURES, too_large, unreadable
-from taskgraph_workers.errors import Path, Problem
+from taskgraph_workers.errors import ConfigError, Path, Problem
 from taskgraph_workers.model import TOP
 
 #: Where what several files say is put together rather than replaced.
@@ -193,6 +193,16 @@ class Unreadable(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.problem = problem
+
+
+def parse_file(source: Source) -> dict[Any, Any]:
+    """As :func:`parse`, of a file that has to be there. Raises :class:`ConfigError`."""
+    if source.content is None:
+        raise ConfigError(Problem("there is no such file that can be read", file=source.shown))
+    try:
+        return parse(source)
+    except Unreadable as error:
+        raise ConfigError(error.problem) from None
 
 
 def parse(source: Source) -> dict[Any, Any]:

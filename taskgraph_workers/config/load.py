@@ -17,6 +17,7 @@ from taskgraph_workers.config.document import (
     content_of,
     document,
     parse,
+    parse_file,
     too_deep,
 )
 from taskgraph_workers.config.faults import Fault, path_of, problem_of, said
@@ -141,12 +142,7 @@ def read_file(path: Root, kinds: Iterable[str] | None = None) -> Read:
     """
     name = os.path.abspath(path)
     source = Source(name, content_of(name))
-    if source.content is None:
-        raise ConfigError(Problem("there is no such file that can be read", file=source.shown))
-    try:
-        data = parse(source)
-    except Unreadable as error:
-        raise ConfigError(error.problem) from None
+    data = parse_file(source)
     missed = misspelled(data, source)
     if missed is not None:
         return Read(source.shown, data, None, (missed,))
