@@ -1,0 +1,174 @@
+"""What is to be launched, and how large that is: the values between reading, sizing and script.
+
+All of them are frozen. ``merlin/`` and ``cluster.py`` make an :class:`Ask`; ``size/`` makes a
+:class:`Sizing` out of it and a :class:`~taskgraph_workers.model.Node`; ``layout.py`` places it;
+``script.py`` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.model import Node
+
+
+class LaunchError(WorkersError):
+    """What is asked can't be launched as it is said."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What one task takes while it runs: ``nodes`` different nodes, and the rest on each of them.
+
+    ``launcher`` says that the task itself starts its processes on the nodes (``srun``, ``flux
+    run``); without one it runs inside its worker, on one node. ``why`` is how the numbers came
+    about, as a sentence. ``written_nodes`` tells that somebody wrote the nodes down.
+    """
+
+    step: str
+    nodes: int = 1
+    cores: int = 1
+    gpus: int = 0
+    memory_mib: int = 0
+    launcher: bool = True
+    walltime_s: int | None = None
+    written_nodes: bool = False
+    why: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class WorkerGroup:
+    """Identical workers: ``number`` of them, each of which runs one task at a time.
+
+    ``demands`` are those of every step that they may run, since they serve ``queues``, not steps;
+    ``named`` are the steps that the user wrote. ``command`` is a line for bash that becomes one
+    worker, with ``$WORKER_NAME`` for its unique name. ``why`` is where the number came from.
+    ``env`` holds values, as a configuration says them: text, or a ``Detect``.
+    """
+
+    name: str
+    number: int
+    demands: tuple[Demand, ...]
+    command: str
+    named: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    env: Mapping[str, object] = field(default_factory=dict)
+    why: str = ""
+    line: int = 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether cores and GPUs are bound to each worker, since its tasks run inside of it."""
+        return not any(demand.launcher for demand in self.demands)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the batch job's header says, where the user said it. Options replace these."""
+
+    name: str | None = None
+    nodes: int | None = None
+    output: str | None = None
+    queue: str | None = None
+    bank: str | None = None
+    walltime_s: int | None = None
+    reservation: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    directives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tasks that can exist at the same time: how many of each step, at most."""
+
+    tasks: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """All that a spec, or a cluster, says of one allocation.
+
+    ``scheduler`` is the one it names, or None. ``others`` names the groups that belong to another
+    allocation. ``stages`` are empty where nobody can tell how many tasks there will be, as is
+    ``Stage.tasks`` for a step of which that is so. ``until`` is a shell command that returns once
+    the work is done, if there is one. ``corrected`` is the spec's text as it should be, where
+    Merlin would do something else than it says.
+    """
+
+    title: str
+    groups: tuple[WorkerGroup, ...]
+    header: Header = Header()
+    scheduler: str | None = None
+    node: Node | None = None
+    setup: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    others: tuple[str, ...] = ()
+    until: str | None = None
+    corrected: str | None = None
+    notes: tuple[Problem, ...] = ()
+    file: str = ""
+
+
+#: The ways to size, as ``--mode`` and the JSON output name them.
+MODES = ("exclusive", "packed", "certain", "useful")
+
+
+@dataclass(frozen=True)
+class Size:
+    """One answer: how many nodes, whether that is the smallest that will do, and why."""
+
+    nodes: int
+    exact: bool = True
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """Every answer (None where it can't be told), and the one that was taken.
+
+    ``mode`` is one of :data:`MODES`, or ``given`` where the user wrote the nodes himself.
+    """
+
+    mode: str
+    nodes: int
+    sizes: Mapping[str, Size | None]
+    notes: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one task of one worker uses of one node: which cores and which GPUs, by index."""
+
+    group: str
+    worker: int
+    step: str
+    cores: tuple[int, ...]
+    gpus: tuple[int, ...] = ()
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True)
+class NodeLayout:
+    """One node: the workers that live there (group, index), and the shares of tasks on it."""
+
+    workers: tuple[tuple[str, int], ...] = ()
+    shares: tuple[Share, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every worker is, and where its largest task would run; node by node.
+
+    ``fits`` is False where the nodes are too few for all tasks at once: shares are those that fit.
+    """
+
+    nodes: tuple[NodeLayout, ...]
+    fits: bool = True
+
+    def per_node(self, group: str) -> tuple[int, ...]:
+        """How many workers of a group are on each node."""
+        return tuple(sum(name == group for name, _ in node.workers) for node in self.nodes)
