@@ -1,0 +1,96 @@
+"""What a Merlin spec says, with variables replaced and every number read. All of it is frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from taskgraph_workers.errors import Problem
+from taskgraph_workers.launch.model import Demand
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A ``batch`` block: that of the spec, or a worker's own, which replaces it whole.
+
+    ``line`` is 0 where there is none. ``other`` are keys that Merlin doesn't know, as written.
+    """
+
+    type: str = "local"
+    nodes: int | None = None
+    queue: str | None = None
+    bank: str | None = None
+    walltime_s: int | None = None
+    shell: str | None = None
+    reservation: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    name: str | None = None
+    output: str | None = None
+    flux_path: str | None = None
+    flux_start_opts: str | None = None
+    launch_pre: str | None = None
+    launch_args: str | None = None
+    worker_launch: str | None = None
+    other: Mapping[str, object] = field(default_factory=dict)
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of ``study``. ``demand`` is None where it could not be read (``notes`` names why).
+
+    ``depends`` is as written (``step_1``, ``step_1_*``). ``parameters`` are the global parameters
+    that the step uses, its own or those of steps that it depends on without ``_*``;
+    ``samples`` tells whether it runs once for each sample. ``line`` is that of its name.
+    """
+
+    name: str
+    demand: Demand | None
+    queue: str
+    depends: tuple[str, ...] = ()
+    parameters: frozenset[str] = frozenset()
+    samples: bool = False
+    line: int = 0
+    queue_line: int = 0
+
+
+@dataclass(frozen=True)
+class Worker:
+    """An entry of ``merlin.resources.workers``, as written. ``lines`` are those of its keys."""
+
+    name: str
+    args: str = ""
+    steps: tuple[str, ...] = ("all",)
+    nodes: int | None = None
+    number: int | None = None
+    batch: Batch | None = None
+    machines: tuple[str, ...] = ()
+    line: int = 0
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A whole spec. ``rows`` counts the combinations of global parameters (1 where there are none).
+
+    ``values`` are the global parameters, each with its ``rows`` values. ``columns`` are the labels
+    of samples; ``samples`` how many there are: None where the spec doesn't tell, 0 where it has
+    none. ``workers`` are None where the spec names none. ``workers_line`` is that of the key
+    ``workers``, or 0.
+    """
+
+    file: str
+    text: str
+    name: str
+    batch: Batch
+    steps: tuple[Step, ...]
+    workers: tuple[Worker, ...] | None
+    overlap: bool = False
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rows: int = 1
+    columns: tuple[str, ...] = ()
+    samples: int | None = 0
+    variables: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Problem, ...] = ()
+    workers_line: int = 0
