@@ -72,10 +72,15 @@ class Start:
 
 @dataclass(frozen=True)
 class Command:
-    """A command to run: its words, and what it reads from standard input."""
+    """A command to run: its words, and what it reads from standard input.
+
+    Environment variables whose names start with one of ``without`` are kept from it: variables
+    such as SBATCH_PARTITION override what a script's own directives say.
+    """
 
     argv: tuple[str, ...]
     stdin: str | None = None
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,8 @@ class Kind:
 class Scheduler(Protocol):
     """A batch scheduler. Its file is data and pure functions.
 
-    ``shell`` is bash that defines, for the script around it (:mod:`taskgraph_workers.launch.script`):
+    ``shell`` is bash that defines, for the script around it
+    (:mod:`taskgraph_workers.launch.script`):
 
     - ``job_id``: a function that prints the job's id.
     - ``start_group``: starts one group in the background, and adds the process ids of what it
