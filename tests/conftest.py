@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from slurm_cluster import SlurmCluster
 
 # A busy machine is no fault: Hypothesis would fail an example that takes over 200 ms.
 # What a new example finds is found at a desk, not in the way of somebody else's change.
@@ -18,3 +23,19 @@ settings.load_profile("ours")
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "service: starts a real server or tool from outside Python")
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
+
+
+@pytest.fixture(scope="session")
+def slurm_session() -> Iterator[SlurmCluster]:
+    """A real Slurm, one for each process that runs tests; a test takes `slurm` instead."""
+    from slurm_cluster import slurm_cluster
+
+    with slurm_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(slurm_session: SlurmCluster) -> Iterator[SlurmCluster]:
+    """Return a real Slurm without jobs; those of the test are gone after it."""
+    yield slurm_session
+    slurm_session.clear()

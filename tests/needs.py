@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from typing import NoReturn
 
 import pytest
 
@@ -20,6 +21,11 @@ def needs(tool: str) -> str:
     path = shutil.which(tool, path=os.pathsep.join((os.environ.get("PATH", ""), *_ALSO_IN)))
     if path:
         return path
+    lacking(f"{tool} is not installed", "; .ci/run has to install it")
+
+
+def lacking(reason: str, on_ci: str = "") -> NoReturn:
+    """Skip the test for a reason, or fail it when CI=true, which is to have everything."""
     if os.environ.get("CI") == "true":
-        pytest.fail(f"{tool} is not installed; .ci/run has to install it", pytrace=False)
-    pytest.skip(f"{tool} is not installed", allow_module_level=True)
+        pytest.fail(reason + on_ci, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
