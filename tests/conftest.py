@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from merlin_services import MerlinServices
     from slurm_cluster import SlurmCluster
 
 # A busy machine is no fault: Hypothesis would fail an example that takes over 200 ms.
@@ -23,6 +24,9 @@ settings.load_profile("ours")
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "service: starts a real server or tool from outside Python")
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
+    config.addinivalue_line(
+        "markers", "once: about programs from outside, so the newest Python alone runs it"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +43,20 @@ def slurm(slurm_session: SlurmCluster) -> Iterator[SlurmCluster]:
     """Return a real Slurm without jobs; those of the test are gone after it."""
     yield slurm_session
     slurm_session.clear()
+
+
+@pytest.fixture(scope="session")
+def merlin_session() -> Iterator[MerlinServices]:
+    """A real Merlin and its Redis, for each process that runs tests; a test takes `merlin`."""
+    from merlin_services import merlin_services
+
+    with merlin_services() as services:
+        yield services
+
+
+@pytest.fixture
+def merlin(merlin_session: MerlinServices) -> Iterator[MerlinServices]:
+    """Return a real Merlin with empty queues."""
+    merlin_session.clear()
+    yield merlin_session
+    merlin_session.clear()
