@@ -83,9 +83,13 @@ class Header:
 
 @dataclass(frozen=True)
 class Stage:
-    """Tasks that can exist at the same time: how many of each step, at most."""
+    """Tasks that can exist at the same time: how many of each step, at most.
 
-    tasks: Mapping[str, int]
+    None for a step whose tasks nobody can count. A step that is not here has none in this stage;
+    one that is in no stage at all may have any number at any time.
+    """
+
+    tasks: Mapping[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,7 @@ class Ask:
     """All that a spec, or a cluster, says of one allocation.
 
     ``scheduler`` is the one it names, or None. ``others`` names the groups that belong to another
-    allocation. ``stages`` are empty where nobody can tell how many tasks there will be, as is
-    ``Stage.tasks`` for a step of which that is so. ``until`` is a shell command that returns once
+    allocation. ``stages`` are empty where nobody can tell which tasks there will be. ``until`` is a shell command that returns once
     the work is done, if there is one. ``corrected`` is the spec's text as it should be, where
     Merlin would do something else than it says.
     """
