@@ -97,9 +97,9 @@ class Ask:
     """All that a spec, or a cluster, says of one allocation.
 
     ``scheduler`` is the one it names, or None. ``others`` names the groups that belong to another
-    allocation. ``stages`` are empty where nobody can tell which tasks there will be. ``until`` is a shell command that returns once
-    the work is done, if there is one. ``corrected`` is the spec's text as it should be, where
-    Merlin would do something else than it says.
+    allocation. ``stages`` are empty where nobody can tell which tasks there will be. ``until`` is a
+    shell command that returns once the work is done, if there is one. ``corrected`` is the spec's
+    text as it should be, where Merlin would do something else than it says.
     """
 
     title: str
