@@ -275,6 +275,7 @@ class Group:
     """Identical workers to launch, and what each of them needs.
 
     ``number`` is None for ``auto``. ``command`` is a line for a shell, or the words of one.
+    ``env`` is each worker's, in place of what placements in ``pool`` say; None leaves one out.
     """
 
     name: str
@@ -285,6 +286,7 @@ class Group:
     cores: int | None = None
     gpus: int | None = None
     memory_mib: int | None = None
+    env: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -292,6 +294,8 @@ class Cluster:
     """A scheduler with nodes, what a job's header says there, and what workers to launch.
 
     ``setup`` are shell lines to run first, ``directives`` the site's own header lines, verbatim.
+    ``margin_s`` before the walltime workers are asked to end; ``requeue`` is how often the job may
+    then go back into its queue.
     """
 
     name: str
@@ -301,6 +305,13 @@ class Cluster:
     queue: str | None = None
     bank: str | None = None
     walltime_s: int | None = None
+    margin_s: int | None = None
+    requeue: int = 0
+    job_name: str | None = None
+    output: str | None = None
+    reservation: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
     setup: tuple[str, ...] = ()
     directives: tuple[str, ...] = ()
     groups: Mapping[str, Group] = field(default_factory=dict)

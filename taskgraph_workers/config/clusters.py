@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Callable
 
 from taskgraph_workers import units
+from taskgraph_workers.config.entries import env_name, env_value
 from taskgraph_workers.config.faults import Fault, said
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import (
@@ -41,6 +42,13 @@ def clusters() -> Shape:
             "queue": about("The queue or partition for the job.", a_name),
             "bank": about("The account that the job is charged to.", a_name),
             "walltime": about("How long the job may run, such as 90m or 1-00:00:00.", duration),
+            "margin": about("How long before that workers are asked to end.", duration),
+            "requeue": about("How often the job may go back into its queue then.", count()),
+            "job-name": about("The name of the job.", a_name),
+            "output": about("Its output file; {id} is the job's id.", a_name),
+            "reservation": about("The reservation that the job runs in.", a_name),
+            "qos": about("The quality of service that it asks for.", a_name),
+            "constraint": about("What its nodes must have, as the scheduler says it.", a_name),
             "setup": about("Shell lines to run first.", list_of(line)),
             "directives": about("Header lines of the scheduler's own, as they are.", list_of(line)),
             "groups": about("Identical workers to launch, by name.", table(_group(), a_name)),
@@ -58,6 +66,11 @@ def _group() -> Shape:
             "pool": about("The pool that they claim from: provisioner/worker-type.", pool),
             "number": about("How many, or auto.", _number),
             "command": about("What starts one: a shell line, or its words.", _command),
+            "env": about(
+                "Variables of each worker, in place of what its pool says: a string, null for "
+                "none, or {detect: ...}.",
+                table(env_value, env_name),
+            ),
         },
         needs=("command",),
     )
@@ -83,8 +96,9 @@ def build(name: str, value: Mapping[str, Any], path: Path) -> Cluster:
         each: Group(each, path=(*path, "groups", each), **_in_mib(words))
         for each, words in rest.pop("groups", {}).items()
     }
-    walltime = rest.pop("walltime", None)
-    cluster = Cluster(name, path=path, walltime_s=walltime, **rest)
+    times = {f"{key}_s": rest.pop(key, None) for key in ("walltime", "margin")}
+    job_name = rest.pop("job-name", None)
+    cluster = Cluster(name, path=path, job_name=job_name, **times, **rest)
     return replace(cluster, groups=groups)
 
 

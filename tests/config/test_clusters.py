@@ -6,6 +6,7 @@ import pytest
 from config_cases import KINDS, cases
 
 from taskgraph_workers.config.clusters import SCHEDULERS
+from taskgraph_workers.detect import Detect
 from taskgraph_workers.model import Cluster, Group, Node
 
 
@@ -26,6 +27,13 @@ def test_a_cluster(project):
                 queue: pdebug
                 bank: wbronze
                 walltime: "00:20:00"
+                margin: 2m
+                requeue: 3
+                job-name: my workers
+                output: 'logs/{id}.out'
+                reservation: morning
+                qos: high
+                constraint: v100
                 setup: [module load cuda, . /opt/worker/bin/activate]
                 directives: ['#SBATCH --mail-type=END']
                 groups:
@@ -35,6 +43,7 @@ def test_a_cluster(project):
                         cores: 8
                         gpus: 4
                         memory: 16GB
+                        env: {GPUS: "0 1", WORKSPACE: {detect: gpu-memory}, TOKEN: null}
                         command: [start-worker, /etc/worker.yml]
                     helpers: {command: start-worker}
         """
@@ -48,6 +57,13 @@ def test_a_cluster(project):
         queue="pdebug",
         bank="wbronze",
         walltime_s=1200,
+        margin_s=120,
+        requeue=3,
+        job_name="my workers",
+        output="logs/{id}.out",
+        reservation="morning",
+        qos="high",
+        constraint="v100",
         setup=("module load cuda", ". /opt/worker/bin/activate"),
         directives=("#SBATCH --mail-type=END",),
         groups={
@@ -60,6 +76,7 @@ def test_a_cluster(project):
                 cores=8,
                 gpus=4,
                 memory_mib=15259,
+                env={"GPUS": "0 1", "WORKSPACE": Detect("gpu-memory"), "TOKEN": None},
             ),
             "helpers": Group("helpers", "start-worker", (*at, "groups", "helpers")),
         },
