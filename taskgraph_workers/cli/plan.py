@@ -104,7 +104,7 @@ def _side(
         root=options.root_of(args),
         parameters=file,
         overrides=options.overrides_of(args),
-        choice=None if profile is None else _choice(flag, profile),
+        choice=None if profile is None else graphs.choice(flag, profile),
         unsaid=unsaid,
         said_by=flag,
         which=TARGET if args.target else FULL,
@@ -121,19 +121,6 @@ def _graphs(sides: tuple[Side, Side], output: Output) -> tuple[Graph, Graph]:
     before = graphs.make(first.wanted, first.name, output)
     same = first.wanted.parameters == second.wanted.parameters
     return before, graphs.make(second.wanted, second.name, output, before if same else None)
-
-
-def _choice(flag: str, text: str) -> Any:
-    """What an option says of the choice: a profile, or YAML for a mapping."""
-    if not text.strip().startswith("{"):
-        return text
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        hint = "for instance '{train: onprem}'"
-        raise WorkersError(Problem(f"{flag} is no YAML: {text}", hint=hint)) from None
 
 
 def _kinds(asked: Sequence[str], known: Sequence[str]) -> frozenset[str] | None:
