@@ -1,0 +1,108 @@
+"""The values of the door ``dispatch``: requests, attempts, and what becomes of them. All frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: States of a request, which only move forward in this order. The last four are final.
+ACCEPTED, SUBMITTED, RUNNING = "accepted", "submitted", "running"
+SUCCEEDED, FAILED, CANCELED, REJECTED = "succeeded", "failed", "canceled", "rejected"
+STATES = (ACCEPTED, SUBMITTED, RUNNING, SUCCEEDED, FAILED, CANCELED, REJECTED)
+FINAL = frozenset({SUCCEEDED, FAILED, CANCELED, REJECTED})
+
+#: Names of progress as they are on the wire, in the order in which they are shown. The spelling of
+#: the fourth is the originating issue's; the right one is taken too.
+VM_CREATED = "trainingVmCreated"
+IMAGES_DOWNLOADED = "imagesDownloaded"
+ITERATION_DONE = "modelIteration1Done"
+SUCCEEDED_WITH_IMAGES = "trainingSuceededWithImages"
+VM_DESTROYED = "trainingVmDestroyed"
+REJECTED_ROW = "trainingRejected"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A start message that is well formed.
+
+    ``digest`` is the SHA-256, in hex, of its canonical JSON (sorted keys, no blanks, UTF-8), so
+    that the same request is told from another one with the same id. ``body`` is all that was sent.
+    """
+
+    request_id: str
+    sku: str
+    image: str
+    images_container: str
+    base_model: str | None
+    digest: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A message that can never work: why, in one sentence without any value that may be secret.
+
+    ``request_id`` is its id where one could be read. ``code`` is for programs: ``not-json``,
+    ``not-an-object``, ``too-large``, ``missing-field``, ``wrong-type``, ``bad-value``,
+    ``unknown-sku``, ``image-not-allowed``, ``no-placement``, ``conflict``.
+    """
+
+    code: str
+    reason: str
+    request_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt, as an executor is given it. It is stored before the first call, and replayed.
+
+    ``key`` is derived from the request's id and the attempt's number: lower-case letters and
+    digits, 26 of them; it names the job wherever it runs. ``env`` is complete: the trainer's
+    contract, placement's env, the task's. ``max_run_time_s`` is a limit that the executor keeps.
+    ``retries`` counts starts anew after a machine was lost, never after a failed training.
+    """
+
+    key: str
+    request_id: str
+    attempt: int
+    image: str
+    sku: str
+    worker: str
+    pool: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    max_run_time_s: int | None = None
+    retries: int = 0
+    scopes: tuple[str, ...] = ()
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a job is, as its executor says.
+
+    ``phase``: ``queued``, ``running``, ``succeeded``, ``failed``, ``canceled``, ``lost`` (surely not
+    there any more) or ``unknown`` (nobody could be asked: never a failure). ``run`` counts from 0,
+    one more for every start anew. ``machine`` is the trainingVmId, None before anything claimed it.
+    """
+
+    phase: str
+    run: int = 0
+    machine: str | None = None
+    reason: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One fact about a request: append-only, keyed by (request, attempt, run, name, seq).
+
+    ``at`` is seconds since the epoch, as whoever reports it says; ``data`` is small JSON.
+    """
+
+    name: str
+    at: float
+    run: int = 0
+    seq: int = 0
+    data: Mapping[str, Any] = field(default_factory=dict)
