@@ -20,6 +20,24 @@ ITERATION_DONE = "modelIteration1Done"
 SUCCEEDED_WITH_IMAGES = "trainingSuceededWithImages"
 VM_DESTROYED = "trainingVmDestroyed"
 REJECTED_ROW = "trainingRejected"
+FAILED_ROW = "trainingFailed"
+CANCELED_ROW = "trainingCanceled"
+VM_STOPPING = "trainingVmStopping"
+VM_RELEASED = "trainingVmReleased"
+
+#: How each end is told in the table of progress. Only the ledger writes these, one per attempt.
+END_ROWS = {
+    SUCCEEDED: SUCCEEDED_WITH_IMAGES,
+    FAILED: FAILED_ROW,
+    CANCELED: CANCELED_ROW,
+    REJECTED: REJECTED_ROW,
+}
+
+#: What is told of machines: never a trainer's to say.
+MACHINE_ROWS = frozenset({VM_CREATED, VM_STOPPING, VM_RELEASED, VM_DESTROYED})
+
+#: Other spellings of names of progress that are taken, and how they are kept.
+SPELLINGS = {"trainingSucceededWithImages": SUCCEEDED_WITH_IMAGES}
 
 
 @dataclass(frozen=True)

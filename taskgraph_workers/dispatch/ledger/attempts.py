@@ -1,0 +1,213 @@
+"""Attempts: who works on one, how far it is, how it ended.
+
+Whoever works on an attempt owns it for a time, by a token that no other has. Every function that
+takes an :class:`Attempt` gives back the attempt as it is then, or None where the token, or the
+state, is no longer what is in the ledger: somebody else has it, and nothing was changed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, case, or_, select, update
+
+from taskgraph_workers.dispatch.failpoints import reach
+from taskgraph_workers.dispatch.ledger import outbox, progress
+from taskgraph_workers.dispatch.ledger.tables import attempts, requests
+from taskgraph_workers.dispatch.ledger.values import Attempt, job_from_text
+from taskgraph_workers.dispatch.message import end_message
+from taskgraph_workers.dispatch.model import (
+    ACCEPTED,
+    END_ROWS,
+    FINAL,
+    REJECTED,
+    RUNNING,
+    STATES,
+    SUBMITTED,
+    Progress,
+    Status,
+)
+
+#: Due at once, whatever the time is.
+AT_ONCE = 0.0
+
+_RANK = {ACCEPTED: 0, SUBMITTED: 1, RUNNING: 2, **dict.fromkeys(FINAL, 3)}
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who is to own attempts, for how long, how many, and of which executor (None: of any)."""
+
+    name: str
+    for_s: float
+    limit: int = 50
+    executor: str | None = None
+
+
+def own(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]:
+    """Attempts that are due, the longest waiting first, owned from now on.
+
+    Also those whose owner's time is over: they are taken over. While an attempt is owned it is
+    due for others when that time ends.
+    """
+    found = attempts.select().where(
+        attempts.c.ended_at.is_(None),
+        attempts.c.next_look <= now,
+        or_(attempts.c.owner.is_(None), attempts.c.owned_until <= now),
+    )
+    if owner.executor is not None:
+        found = found.where(attempts.c.executor == owner.executor)
+    found = found.order_by(attempts.c.next_look).limit(owner.limit)
+    rows = conn.execute(found.with_for_update(skip_locked=True)).all()
+    if not rows:
+        return ()
+    until = now + owner.for_s
+    mine = {"owner": f"{owner.name} {secrets.token_hex(8)}", "owned_until": until}
+    mine["next_look"] = until
+    keys = [row.key for row in rows]
+    conn.execute(update(attempts).where(attempts.c.key.in_(keys)).values(mine))
+    return tuple(_attempt(row, **mine) for row in rows)
+
+
+def keep(conn: Connection, mine: Attempt, until: float) -> Attempt | None:
+    """Own it for longer."""
+    return _write(conn, mine, owned_until=until, next_look=until)
+
+
+def let_go(conn: Connection, mine: Attempt, next_look: float, tries: int = 0) -> Attempt | None:
+    """Own it no longer, and say when somebody is to look again.
+
+    Where it was asked meanwhile that it be canceled, that is at once.
+    """
+    look: Any = next_look
+    if mine.cancel_asked_at is None:
+        look = case((attempts.c.cancel_asked_at.is_not(None), AT_ONCE), else_=next_look)
+    return _write(conn, mine, owner=None, owned_until=0.0, next_look=look, tries=tries)
+
+
+def record_handle(conn: Connection, mine: Attempt, handle: str) -> Attempt | None:
+    """What its executor calls it. An attempt that was accepted is submitted now."""
+    state = SUBMITTED if mine.state == ACCEPTED else mine.state
+    changed = _write(conn, mine, handle=handle, state=state, tries=0, unheard_since=None)
+    if changed is not None and state != mine.state:
+        _show(conn, changed)
+    return changed
+
+
+def heard(conn: Connection, mine: Attempt, status: Status) -> Attempt | None:
+    """Its executor was asked and told this; its state stays."""
+    return _write(conn, mine, **_told(mine, status))
+
+
+def unheard(conn: Connection, mine: Attempt, now: float) -> Attempt | None:
+    """Nobody could be asked. Since when that is so stays as it was said first."""
+    since = mine.unheard_since
+    return _write(conn, mine, unheard_since=now if since is None else since)
+
+
+def change(conn: Connection, mine: Attempt, to: str, now: float, status: Status) -> Attempt | None:
+    """Move it forward to another state: the one place where that happens.
+
+    None also where it would be no way forward. The end comes with its end message, in the same
+    transaction; nobody owns it then.
+    """
+    if to not in STATES or to == REJECTED:
+        raise ValueError(f"no attempt becomes {to}")
+    if _RANK[to] <= _RANK[mine.state]:
+        return None
+    values: dict[str, Any] = {"state": to, **_told(mine, status), "tries": 0}
+    values["reason"] = status.reason
+    if mine.started_at is None and to != SUBMITTED and (to == RUNNING or status.machine):
+        values["started_at"] = now
+    if to in FINAL:
+        values.update(ended_at=now, owner=None, owned_until=0.0, exit_code=status.exit_code)
+    changed = _write(conn, mine, **values)
+    if changed is None:
+        return None
+    reach("after-state-change")
+    _show(conn, changed)
+    if to in FINAL:
+        _tell(conn, changed, now)
+    return changed
+
+
+def ask_cancel(conn: Connection, request_id: str, now: float) -> str | None:
+    """Ask for a request to end: the state it is in, where a final one stays; None if unknown.
+
+    Whoever owns its attempt sees that with the next look, which is at once.
+    """
+    found = select(requests.c.state, requests.c.attempt)
+    row = conn.execute(found.where(requests.c.request_id == request_id)).first()
+    if row is None:
+        return None
+    alive = (
+        attempts.c.request_id == request_id,
+        attempts.c.attempt == row.attempt,
+        attempts.c.ended_at.is_(None),
+        attempts.c.cancel_asked_at.is_(None),
+    )
+    conn.execute(update(attempts).where(*alive).values(cancel_asked_at=now, next_look=AT_ONCE))
+    return str(row.state)
+
+
+def read(conn: Connection, request_id: str, attempt: int) -> Attempt | None:
+    """One attempt, to look at."""
+    found = attempts.select().where(*_key(request_id, attempt))
+    row = conn.execute(found).first()
+    return None if row is None else _attempt(row)
+
+
+def _write(conn: Connection, mine: Attempt, **values: Any) -> Attempt | None:
+    """Compare and swap: write if owner and state are what they are believed to be."""
+    believed = (
+        *_key(mine.request_id, mine.attempt),
+        attempts.c.state == mine.state,
+        attempts.c.owner == mine.owner,
+        attempts.c.ended_at.is_(None),
+    )
+    if mine.owner is None:
+        return None
+    if conn.execute(update(attempts).where(*believed).values(values)).rowcount != 1:
+        return None
+    return read(conn, mine.request_id, mine.attempt)
+
+
+def _told(mine: Attempt, status: Status) -> dict[str, Any]:
+    """What a status says of the run; an earlier run than the one that is known says nothing."""
+    told: dict[str, Any] = {"unheard_since": None}
+    if status.run >= mine.run:
+        told["run"] = status.run
+        if status.machine or status.run > mine.run:
+            told["machine"] = status.machine
+    return told
+
+
+def _show(conn: Connection, now_is: Attempt) -> None:
+    """The request is in the state of its newest attempt, which is the only one that lives."""
+    of = (
+        requests.c.request_id == now_is.request_id,
+        requests.c.attempt == now_is.attempt,
+    )
+    values = {"state": now_is.state, "reason": now_is.reason, "ended_at": now_is.ended_at}
+    conn.execute(update(requests).where(*of).values(values))
+
+
+def _tell(conn: Connection, ended: Attempt, now: float) -> None:
+    data = {"reason": ended.reason} if ended.reason else {}
+    fact = Progress(END_ROWS[ended.state], now, ended.run, data=data)
+    progress.write(conn, ended.request_id, ended.attempt, fact)
+    run = ended.run if ended.handle is not None else None
+    body = end_message(ended.request_id, ended.state, ended.machine, run, ended.reason)
+    outbox.tell(conn, outbox.id_of(ended.request_id, ended.attempt), body, now)
+    reach("after-outbox-write")
+
+
+def _key(request_id: str, attempt: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return attempts.c.request_id == request_id, attempts.c.attempt == attempt
+
+
+def _attempt(row: Row[Any], **changed: Any) -> Attempt:
+    values = {**row._mapping, **changed}
+    return Attempt(**{**values, "job": job_from_text(values["job"])})

@@ -1,0 +1,143 @@
+"""A ledger that is open: one transaction for each operation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from taskgraph_workers.dispatch.ledger import dialect, files, schema
+from taskgraph_workers.dispatch.ledger.errors import LedgerError
+from taskgraph_workers.errors import Problem
+
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
+
+#: How often a transaction is tried while the ledger is locked; each try waits for ``busy_s``.
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a ledger is opened.
+
+    ``create`` makes what is missing. ``shared`` takes a folder on a network file system, for one
+    machine at a time. ``busy_s`` is how long one of three tries waits for another's transaction.
+    ``filesystem`` says what a folder is on, as Linux names it.
+    """
+
+    create: bool = True
+    shared: bool = False
+    busy_s: float = 10.0
+    filesystem: Callable[[Path], str] = files.filesystem_of
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """An open ledger. Safe for threads; a forked child opens its own.
+
+    ``shown`` names it to people, ``warnings`` are for whoever opened it, ``migrated_from`` is the
+    version that its schema was taken forward from.
+    """
+
+    engine: Engine
+    shown: str
+    warnings: tuple[Problem, ...] = ()
+    migrated_from: int | None = field(default=None, compare=False)
+
+    def do(
+        self, operation: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an operation in one transaction that writes: all of it happens, or nothing.
+
+        It may be run more than once, so it changes nothing but the ledger. Raises
+        :class:`LedgerUnavailable` where the ledger is locked, full, read-only or down.
+        """
+        return self._run(True, lambda conn: operation(conn, *args, **kwargs))
+
+    def see(
+        self, operation: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an operation that only reads: on one state of the ledger, stopping nobody."""
+        return self._run(False, lambda conn: operation(conn, *args, **kwargs))
+
+    def backup(self, target: str | os.PathLike[str]) -> None:
+        """Copy the ledger into a new file, while others work on it. Raises LedgerError."""
+        self.see(dialect.back_up, Path(target), self.shown)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.engine.dispose()
+
+    def _run(self, writes: bool, operation: Callable[[Connection], T]) -> T:
+        for left in reversed(range(_TRIES)):
+            try:
+                with self.engine.connect() as conn:
+                    conn.execution_options(**{dialect.WRITES: writes})
+                    with conn.begin():
+                        return operation(conn)
+            except DBAPIError as error:
+                if not (left and dialect.is_transient(error)):
+                    raise dialect.explained(error, self.shown) from error
+        raise AssertionError("the last try returns or raises")
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+_USUAL = Settings()
+
+
+def open_ledger(folder: str | os.PathLike[str], settings: Settings = _USUAL) -> Ledger:
+    """Open the ledger in a folder; its schema is made, or taken forward.
+
+    Raises LedgerError: no ledger and not to create one, another user's, a newer schema's, another
+    program's, or on a file system that machines share.
+    """
+    place = Path(folder)
+    kind = files.is_shared(place, settings.filesystem)
+    if kind and not settings.shared:
+        raise LedgerError(
+            Problem(
+                f"the ledger would be on {kind}, a file system that machines share: {place}",
+                hint="give a folder on a disk of this machine's by --state",
+            )
+        )
+    file = files.prepared(place, settings.create)
+    journal = "DELETE" if kind else "WAL"
+    engine = dialect.sqlite_engine(file, journal, settings.busy_s)
+    warnings = (_warning(file, kind),) if kind else ()
+    return opened(engine, str(file), warnings)
+
+
+def opened(engine: Engine, shown: str, warnings: tuple[Problem, ...] = ()) -> Ledger:
+    """A ledger on any engine, with its schema brought up."""
+    ledger = Ledger(engine, shown, warnings)
+    try:
+        before = ledger.see(schema.version_of, shown)
+        if before < schema.VERSION:
+            before = ledger.do(schema.brought_up, shown)
+    except BaseException:
+        ledger.close()
+        raise
+    return Ledger(engine, shown, warnings, before if 0 < before < schema.VERSION else None)
+
+
+def _warning(file: Path, kind: str) -> Problem:
+    return Problem(
+        f"the ledger {file} is on {kind}: let only one machine use it at a time",
+        hint="a folder on a disk of this machine's is safer, and faster",
+        severity="warning",
+    )

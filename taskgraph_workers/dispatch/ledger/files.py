@@ -1,0 +1,98 @@
+"""Where a ledger's file lies: a folder of this machine's, and nobody else's."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from taskgraph_workers.dispatch.ledger.errors import LedgerError
+from taskgraph_workers.errors import Problem
+
+#: The name of the file in its folder.
+NAME = "ledger.sqlite"
+
+#: Types of file systems, as Linux names them, that several machines may share. SQLite's
+#: write-ahead log is in shared memory, which they don't share (sqlite.org/wal.html).
+SHARED = frozenset(
+    [
+        *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "smbfs", "afs", "ceph"),
+        *("panfs", "pvfs2", "orangefs", "wekafs", "glusterfs", "fuse.glusterfs", "fuse.ceph"),
+        *("fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.blobfuse2", "fuse.rclone"),
+    ]
+)
+
+_MOUNTS = "/proc/self/mounts"
+
+
+def filesystem_of(folder: Path, mounts: str = _MOUNTS) -> str:
+    """The type of the file system that a folder is on; empty where that can't be told."""
+    try:
+        lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    found, longest = "", -1
+    for line in lines:
+        _, where, kind, *_ = (*line.split(" "), "", "", "")
+        mount = _unescaped(where)
+        if len(mount) >= longest and _inside(os.path.realpath(folder), mount):
+            # A later line of the same place lies over the earlier one.
+            found, longest = kind, len(mount)
+    return found
+
+
+def prepared(folder: Path, create: bool) -> Path:
+    """The ledger's file in a folder, both private to this user. Raises LedgerError.
+
+    What is there already keeps its place: only the file's permissions are tightened.
+    """
+    file = folder / NAME
+    try:
+        if create:
+            _make(folder)
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        _make_private(file)
+    except FileNotFoundError:
+        raise LedgerError(
+            Problem(f"there is no ledger at {file}", hint="check --state; sending makes one")
+        ) from None
+    except OSError as error:
+        raise LedgerError(Problem(f"{error.filename or file}: {error.strerror}")) from None
+    return file
+
+
+def is_shared(folder: Path, filesystem: Callable[[Path], str] = filesystem_of) -> str:
+    """The type of the file system if several machines may share it, else nothing."""
+    kind = filesystem(folder)
+    return kind if kind in SHARED else ""
+
+
+def _make(folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _make_private(file: Path) -> None:
+    found = file.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise LedgerError(Problem(f"{file} is not a file"))
+    if found.st_uid != os.geteuid():
+        raise LedgerError(
+            Problem(
+                f"the ledger {file} belongs to another user (uid {found.st_uid})",
+                hint="run as that user, or give a folder of your own by --state",
+            )
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        file.chmod(0o600)
+
+
+def _unescaped(text: str) -> str:
+    r"""A blank of a path is ``\040`` in the table of mounts."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+
+
+def _inside(folder: str, mount: str) -> bool:
+    return folder == mount or folder.startswith(mount.rstrip("/") + "/")

@@ -1,0 +1,82 @@
+"""Progress: facts about attempts, each once, in whatever order they come."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from taskgraph_workers.dispatch.ledger.dialect import insert_new
+from taskgraph_workers.dispatch.ledger.tables import progress, requests
+from taskgraph_workers.dispatch.ledger.values import Fact
+from taskgraph_workers.dispatch.model import (
+    END_ROWS,
+    IMAGES_DOWNLOADED,
+    SPELLINGS,
+    VM_CREATED,
+    VM_DESTROYED,
+    VM_RELEASED,
+    VM_STOPPING,
+    Progress,
+)
+
+# In what order facts of one run are shown. What a trainer calls its own lies in between.
+_FIRST = {VM_CREATED: 0, IMAGES_DOWNLOADED: 1}
+_OWN = 2
+_ENDS = dict.fromkeys(END_ROWS.values(), 3)
+_LAST = {VM_STOPPING: 4, VM_RELEASED: 5, VM_DESTROYED: 6}
+_RANKS = {**_FIRST, **_ENDS, **_LAST}
+
+# How many requests one query names.
+_MANY = 500
+
+
+def append(conn: Connection, request_id: str, attempt: int, facts: Iterable[Progress]) -> int:
+    """Add facts; how many are new.
+
+    Those that are known already are left as they are, however late they come. How an attempt
+    ended is never taken from here: only a change of its state writes that. A request that is not
+    known, or had no such attempt, takes nothing.
+    """
+    known = select(requests.c.attempt).where(requests.c.request_id == request_id)
+    last = conn.execute(known).scalar_one_or_none()
+    if last is None or not 1 <= attempt <= last:
+        return 0
+    named = ((SPELLINGS.get(fact.name, fact.name), fact) for fact in facts)
+    wanted = [(name, fact) for name, fact in named if name not in _ENDS]
+    return sum(_insert(conn, (request_id, attempt), name, fact) for name, fact in wanted)
+
+
+def write(conn: Connection, request_id: str, attempt: int, fact: Progress) -> bool:
+    """Add a fact of the ledger's own; whether it is new."""
+    return _insert(conn, (request_id, attempt), fact.name, fact)
+
+
+def facts_of(conn: Connection, request_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
+    """What is known of requests, each in the order of attempt, run, rank and time."""
+    found: dict[str, list[Fact]] = defaultdict(list)
+    for start in range(0, len(request_ids), _MANY):
+        some = request_ids[start : start + _MANY]
+        for row in conn.execute(select(progress).where(progress.c.request_id.in_(some))):
+            found[row.request_id].append(_fact(row))
+    return {each: tuple(sorted(found[each], key=_order)) for each in found}
+
+
+def _order(fact: Fact) -> tuple[int, int, int, float, int, str]:
+    told = fact.progress
+    rank = _RANKS.get(told.name, _OWN)
+    return fact.attempt, told.run, rank, told.at, told.seq, told.name
+
+
+def _insert(conn: Connection, of: tuple[str, int], name: str, fact: Progress) -> bool:
+    row = {"name": name, "run": fact.run, "seq": fact.seq, "at": fact.at}
+    data = json.dumps(dict(fact.data), ensure_ascii=True)
+    return insert_new(conn, progress, {"request_id": of[0], "attempt": of[1], **row, "data": data})
+
+
+def _fact(row: Row[Any]) -> Fact:
+    told = Progress(row.name, row.at, row.run, row.seq, json.loads(row.data))
+    return Fact(row.request_id, row.attempt, told)

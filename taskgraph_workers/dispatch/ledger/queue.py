@@ -1,0 +1,124 @@
+"""Messages with leases: the embedded queue.
+
+Whoever takes a message has it until its lease ends, and is then known by the token it was given:
+what a stale token says changes nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, exists, insert, select, update
+
+from taskgraph_workers.dispatch.brokers.base import Delivery
+from taskgraph_workers.dispatch.ledger.dialect import insert_new
+from taskgraph_workers.dispatch.ledger.tables import messages
+
+#: The queue of start messages, and the one of end messages.
+START, ENDS = "start", "ends"
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message to put. Of two in one queue with the same ``dedup``, the first is kept."""
+
+    queue: str
+    body: bytes
+    dedup: str | None = None
+    delay_s: float = 0.0
+
+
+def put(conn: Connection, message: Outgoing, now: float) -> bool:
+    """Add a message; False where one with its ``dedup`` waits already."""
+    row = {
+        "queue": message.queue,
+        "body": message.body,
+        "dedup": message.dedup,
+        "visible_at": now + message.delay_s,
+        "attempts": 0,
+    }
+    if message.dedup is None:
+        conn.execute(insert(messages).values(row))
+        return True
+    return insert_new(conn, messages, row)
+
+
+def take(conn: Connection, queue: str, now: float, lease_s: float) -> Delivery | None:
+    """The next message, hidden from others until the lease ends."""
+    row = next_of(conn, queue, now)
+    if row is None:
+        return None
+    token = secrets.token_hex(16)
+    conn.execute(
+        update(messages)
+        .where(messages.c.id == row.id)
+        .values(lease=token, visible_at=now + lease_s, attempts=row.attempts + 1)
+    )
+    return Delivery(str(row.id), row.body, row.attempts + 1, token)
+
+
+def renew(conn: Connection, delivery: Delivery, now: float, lease_s: float) -> bool:
+    """Lengthen a lease; False if the message is no longer ours."""
+    return _ours(conn, delivery, visible_at=now + lease_s)
+
+
+def release(conn: Connection, delivery: Delivery, now: float, delay_s: float) -> bool:
+    """Give a message back, to be taken again after a while; False if it is no longer ours."""
+    return _ours(conn, delivery, visible_at=now + delay_s, lease=None)
+
+
+def acknowledge(conn: Connection, delivery: Delivery) -> bool:
+    """Delete a message; False if it is no longer ours."""
+    ours = (messages.c.id == int(delivery.id), messages.c.lease == delivery.token)
+    return conn.execute(delete(messages).where(*ours)).rowcount == 1
+
+
+def is_waiting(conn: Connection, queue: str, now: float | None = None) -> bool:
+    """Whether a message can be taken now; without ``now``, whether there is any at all."""
+    found = select(messages.c.id).where(messages.c.queue == queue)
+    if now is not None:
+        found = found.where(messages.c.visible_at <= now)
+    return bool(conn.execute(select(exists(found))).scalar_one())
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A message that a transaction has got, with the number of times it was tried before."""
+
+    id: int
+    body: bytes
+    attempts: int
+
+
+def next_of(conn: Connection, queue: str, now: float) -> Waiting | None:
+    """The next message, locked until the transaction ends where rows can be."""
+    found = (
+        select(messages.c.id, messages.c.body, messages.c.attempts)
+        .where(messages.c.queue == queue, messages.c.visible_at <= now)
+        .order_by(messages.c.visible_at, messages.c.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    row = conn.execute(found).first()
+    return None if row is None else Waiting(row.id, bytes(row.body), row.attempts)
+
+
+def drop(conn: Connection, id: int) -> bool:
+    """Delete a message that this transaction has got by :func:`next_of`; whether it was there."""
+    return conn.execute(delete(messages).where(messages.c.id == id)).rowcount == 1
+
+
+def put_off(conn: Connection, id: int, until: float, attempts: int) -> None:
+    """Hide a message that this transaction has got, and say how often it was tried."""
+    conn.execute(
+        update(messages)
+        .where(messages.c.id == id)
+        .values(visible_at=until, attempts=attempts, lease=None)
+    )
+
+
+def _ours(conn: Connection, delivery: Delivery, **values: Any) -> bool:
+    ours = (messages.c.id == int(delivery.id), messages.c.lease == delivery.token)
+    return conn.execute(update(messages).where(*ours).values(**values)).rowcount == 1

@@ -1,0 +1,136 @@
+"""What becomes of a message: a request, nothing new, a conflict, a rejection, or a dead letter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Union
+
+from sqlalchemy import Connection, insert, select, update
+
+from taskgraph_workers.dispatch.ledger import outbox, progress
+from taskgraph_workers.dispatch.ledger.dead import bury
+from taskgraph_workers.dispatch.ledger.dialect import insert_new
+from taskgraph_workers.dispatch.ledger.queue import START
+from taskgraph_workers.dispatch.ledger.tables import attempts, requests
+from taskgraph_workers.dispatch.ledger.values import (
+    ACCEPTED,
+    CONFLICT,
+    DEAD,
+    DUPLICATE,
+    REJECTED,
+    REOPENED,
+    Accepted,
+    Recorded,
+    job_to_text,
+)
+from taskgraph_workers.dispatch.message import digest_of, end_message, key_of
+from taskgraph_workers.dispatch.model import END_ROWS, Progress, Refused
+
+Verdict = Union[Accepted, Refused]
+
+_CONFLICT = "another message with this requestId, and another content, came before"
+
+
+@dataclass(frozen=True)
+class _Received:
+    """A message with a requestId, and what was found out about it."""
+
+    body: bytes
+    verdict: Verdict
+    request_id: str
+    digest: str
+    now: float
+
+
+def record(conn: Connection, body: bytes, verdict: Verdict, now: float) -> Recorded:
+    """Write down a message and all that follows from it, in this transaction.
+
+    A message is to be acknowledged in the same transaction, or after it.
+    """
+    if isinstance(verdict, Accepted):
+        message = verdict.message
+        return _record(conn, _Received(body, verdict, message.request_id, message.digest, now))
+    if verdict.request_id is None:
+        bury(conn, START, body, verdict, now)
+        return Recorded(DEAD, reason=verdict.reason)
+    received = _Received(body, verdict, verdict.request_id, digest_of(body), now)
+    return _record(conn, received)
+
+
+def _record(conn: Connection, received: _Received) -> Recorded:
+    """A requestId is free until something is accepted under it; then its content is settled."""
+    known = _known(conn, received.request_id)
+    if known is None and insert_new(conn, requests, _row(received, 1)):
+        return _begin(conn, received, 1)
+    if known is None:  # a dispatcher elsewhere was faster
+        known = _known(conn, received.request_id)
+        assert known is not None
+    if known.digest == received.digest:
+        return Recorded(DUPLICATE, received.request_id, known.attempt, known.reason)
+    if known.state != REJECTED:
+        refused = Refused(CONFLICT, _CONFLICT, received.request_id)
+        bury(conn, START, received.body, refused, received.now)
+        return Recorded(CONFLICT, received.request_id, known.attempt, _CONFLICT)
+    number = known.attempt + 1
+    row = _row(received, number)
+    conn.execute(update(requests).where(requests.c.request_id == received.request_id).values(row))
+    return _begin(conn, received, number)
+
+
+def _known(conn: Connection, request_id: str) -> Any:
+    columns = (requests.c.digest, requests.c.state, requests.c.attempt, requests.c.reason)
+    found = select(*columns).where(requests.c.request_id == request_id).with_for_update()
+    return conn.execute(found).first()
+
+
+def _row(received: _Received, number: int) -> dict[str, Any]:
+    verdict, now = received.verdict, received.now
+    row = {
+        "request_id": received.request_id,
+        "digest": received.digest,
+        "body": received.body,
+        "attempt": number,
+        "received_at": now,
+    }
+    if isinstance(verdict, Refused):
+        ended = {"state": REJECTED, "reason": verdict.reason, "ended_at": now}
+        return {**row, **ended, "sku": None, "image": None}
+    asked = {"sku": verdict.message.sku, "image": verdict.message.image}
+    return {**row, **asked, "state": ACCEPTED, "reason": "", "ended_at": None}
+
+
+def _begin(conn: Connection, received: _Received, number: int) -> Recorded:
+    """Begin an attempt, or end it at once."""
+    verdict, request_id = received.verdict, received.request_id
+    if isinstance(verdict, Refused):
+        return _reject(conn, received, verdict, number)
+    key = key_of(request_id, number)
+    job = replace(verdict.job, key=key, request_id=request_id, attempt=number)
+    conn.execute(
+        insert(attempts).values(
+            request_id=request_id,
+            attempt=number,
+            key=key,
+            executor=verdict.executor,
+            job=job_to_text(job),
+            state=ACCEPTED,
+            reason="",
+            tries=0,
+            next_look=received.now,
+            owned_until=0.0,
+            run=0,
+            created_at=received.now,
+        )
+    )
+    return Recorded(ACCEPTED if number == 1 else REOPENED, request_id, number)
+
+
+def _reject(conn: Connection, received: _Received, refused: Refused, number: int) -> Recorded:
+    """Tell the sender, and keep the message for whoever can mend what is wrong."""
+    request_id, now = received.request_id, received.now
+    bury(conn, START, received.body, refused, now)
+    told = Progress(END_ROWS[REJECTED], now, data={"code": refused.code, "reason": refused.reason})
+    progress.write(conn, request_id, number, told)
+    body = end_message(request_id, REJECTED, None, None, refused.reason)
+    outbox.tell(conn, outbox.id_of(request_id, number), body, now)
+    return Recorded(REJECTED, request_id, number, refused.reason)

@@ -1,0 +1,273 @@
+"""Start messages: bytes from outside, read once into a value that is safe to work with.
+
+What can come in is anything at all. :func:`read` never raises, takes time and memory in proportion
+to the size of the message, and says of each fault what is wrong, without the values.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from taskgraph_workers.dispatch.model import Message, Refused
+
+#: The largest message that is read, in bytes: what Azure Service Bus and SQS carry.
+MOST_BYTES = 256 * 1024
+
+#: The longest requestId, and the longest of the other values (an S3 key has at most 1024 bytes).
+MOST_ID, MOST_TEXT = 200, 2048
+
+# Arrays and objects inside of one another; a fixed limit, so that all dispatchers agree.
+_MOST_DEPTH = 32
+# Digits of a number; the double with the most has 767 significant ones.
+_MOST_DIGITS = 1100
+
+#: The fields that a message must have, and the one that it may have.
+REQUEST_ID, SKU, IMAGE = "requestId", "trainingVmSku", "trainingImage"
+CONTAINER, BASE_MODEL = "trainingImagesContainer", "trainingBaseModelBlobId"
+
+_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+_NOT_JSON = "the message is not JSON"
+
+
+class _Bad(ValueError):
+    """A message that can't be read: the code and the reason."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code, self.reason = code, reason
+
+
+def read(body: bytes) -> Message | Refused:
+    """The start message that these bytes are, or why they can never be one."""
+    try:
+        value, doubled = _parsed(body)
+    except _Bad as bad:
+        return Refused(bad.code, bad.reason)
+    if not isinstance(value, dict):
+        return Refused("not-an-object", f"the message is {_type(value)}, not an object")
+    known = None if REQUEST_ID in doubled else _good_id(value.get(REQUEST_ID))
+    try:
+        digest = hashlib.sha256(canonical(value)).hexdigest()
+        if doubled:
+            raise _Bad("bad-value", f"the message says {_shown(doubled[0])} twice")
+    except _Bad as bad:
+        return Refused(bad.code, bad.reason, known)
+    faults = list(_faults(value))
+    if faults:
+        return Refused(faults[0][0], "; ".join(reason for _, reason in faults), known)
+    base = value.get(BASE_MODEL) or None
+    fields = (value[REQUEST_ID], value[SKU], value[IMAGE], value[CONTAINER], base)
+    return Message(*fields, digest=digest, body=value)
+
+
+def canonical(value: Any) -> bytes:
+    """JSON in one form only: sorted keys, no blanks, UTF-8.
+
+    Raises a ValueError where it can't be written: infinite numbers, halves of surrogate pairs,
+    and what is nested deeper than any message needs.
+
+    >>> canonical({"b": 1, "a": "ü"}).decode()
+    '{"a":"ü","b":1}'
+    """
+    _check_depth(value)
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise _Bad("bad-value", "the message has text with half a surrogate pair") from None
+
+
+def digest_of(body: bytes) -> str:
+    """What tells one message from another: of the canonical JSON, or the bytes where that is none.
+
+    >>> digest_of(b'{"a": 1}') == digest_of(b'{"a":1}') != digest_of(b"{")
+    True
+    """
+    try:
+        value, doubled = _parsed(body)
+        content = body if doubled else canonical(value)
+    except _Bad:
+        content = body
+    return hashlib.sha256(content).hexdigest()
+
+
+def key_of(request_id: str, attempt: int) -> str:
+    """The key of an attempt: what names it wherever it runs, fit for every file system and API.
+
+    >>> key_of("c3feb8b2-287e-11e8-b467-0ed5f89f718b", 1)
+    'ujk4dppvt6y6kbpbqqca37ga6w'
+    """
+    seed = f"taskgraph-workers\0{request_id}\0{attempt}"
+    return base64.b32encode(hashlib.sha256(seed.encode()).digest())[:26].decode().lower()
+
+
+def valid_id(value: object) -> bool:
+    """Whether a requestId can be one: text of 1 to 200 characters without control characters."""
+    return not _text_fault(value, MOST_ID)
+
+
+def end_message(
+    request_id: str, outcome: str, machine: str | None, run: int | None, reason: str = ""
+) -> dict[str, Any]:
+    """What the sender is told at the end. ``machine`` and ``run`` are None if nothing ever ran."""
+    told: dict[str, Any] = {"trainingVmId": machine, "requestId": request_id, "outcome": outcome}
+    return {**told, **({"reason": reason} if reason else {}), "runId": run}
+
+
+# --- from bytes to a value ---
+
+
+def _parsed(body: bytes) -> tuple[Any, list[str]]:
+    """The JSON value, and the keys that one of its objects says twice. Raises _Bad."""
+    if len(body) > MOST_BYTES:
+        raise _Bad("too-large", f"the message has {len(body)} bytes; {MOST_BYTES} is the limit")
+    text = _decoded(body)
+    doubled: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) < len(items):
+            counts = Counter(key for key, _ in items)
+            doubled.extend(key for key, count in counts.items() if count > 1)
+        return made
+
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=pairs,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as error:
+        where = f"{error.msg}, line {error.lineno} column {error.colno}"
+        raise _Bad("not-json", f"{_NOT_JSON}: {where}{_wrapped(body)}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    _check_depth(value)
+    return value, doubled
+
+
+def _decoded(body: bytes) -> str:
+    if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise _Bad("not-json", f"{_NOT_JSON}: it begins with a byte order mark")
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise _Bad("not-json", f"{_NOT_JSON}: it is not UTF-8") from None
+
+
+def _wrapped(body: bytes) -> str:
+    """A word more where the text is base64 of what may be a message, as some SDKs send it."""
+    try:
+        inner = base64.b64decode(body.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    return "; it looks like base64: send the text itself" if inner.lstrip()[:1] == b"{" else ""
+
+
+def _integer(text: str) -> int:
+    _check_digits(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    _check_digits(text)
+    value = float(text)
+    if math.isinf(value):
+        raise _Bad("bad-value", "the message has a number that is too large")
+    return value
+
+
+def _check_digits(text: str) -> None:
+    if len(text) > _MOST_DIGITS:
+        raise _Bad("bad-value", f"the message has a number with {len(text)} digits")
+
+
+def _constant(text: str) -> NoReturn:
+    raise _Bad("not-json", f"{_NOT_JSON}: {text} is no JSON number")
+
+
+def _check_depth(value: Any) -> None:
+    """Level by level, and not by recursion, whose limit differs from one interpreter to another."""
+    level = [value]
+    for _ in range(_MOST_DEPTH):
+        level = [item for each in level for item in _inside(each)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+def _too_deep() -> _Bad:
+    return _Bad("bad-value", f"the message is nested more than {_MOST_DEPTH} deep")
+
+
+# --- from a value to fields ---
+
+
+def _faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """All that is wrong with the fields: a code and a reason each."""
+    for name in (REQUEST_ID, SKU, IMAGE, CONTAINER, BASE_MODEL):
+        said = value.get(name)
+        if said is None:
+            if name != BASE_MODEL:
+                yield "missing-field", f"{name} is missing"
+        elif not isinstance(said, str):
+            yield "wrong-type", f"{name} is {_type(said)}, not text"
+        elif said or name != BASE_MODEL:
+            what = _text_fault(said, MOST_ID if name == REQUEST_ID else MOST_TEXT)
+            what = what or (name != REQUEST_ID and _substitution(said)) or ""
+            if what:
+                yield "bad-value", f"{name} {what}"
+
+
+def _good_id(value: Any) -> str | None:
+    return value if isinstance(value, str) and valid_id(value) else None
+
+
+def _text_fault(value: object, most: int) -> str:
+    """What is wrong with a text; nothing if it can be stored and shown anywhere."""
+    if not isinstance(value, str):
+        return f"is {_type(value)}, not text"
+    if not value.strip():
+        return "is empty"
+    if len(value) > most:
+        return f"has {len(value)} characters; {most} is the limit"
+    if not value.isprintable() and any(
+        unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} for char in value
+    ):
+        return "has a control character"
+    return ""
+
+
+def _substitution(value: str) -> str:
+    """No name of an image, a container or a blob looks like this; a careless trainer runs it."""
+    found = "$(" in value or "${" in value or "`" in value
+    return "has what a shell would replace" if found else ""
+
+
+def _type(value: object) -> str:
+    return "null" if value is None else _TYPES.get(type(value), "text")
+
+
+def _shown(key: str) -> str:
+    """A key for a reason: short, and plain ASCII."""
+    return ascii(key if len(key) <= 40 else key[:40] + "...")
