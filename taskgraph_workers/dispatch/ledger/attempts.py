@@ -110,16 +110,18 @@ def unheard(conn: Connection, mine: Attempt, now: float) -> Attempt | None:
 def change(conn: Connection, mine: Attempt, to: str, now: float, status: Status) -> Attempt | None:
     """Move it forward to another state: the one place where that happens.
 
-    None also where it would be no way forward. The end comes with its end message, in the same
-    transaction; nobody owns it then.
+    To the state that it is in, it is only :func:`heard`; backward, nothing happens (None). The end
+    comes with its end message, in the same transaction; nobody owns it then.
     """
     if to not in STATES or to == REJECTED:
         raise ValueError(f"no attempt becomes {to}")
-    if _RANK[to] <= _RANK[mine.state]:
+    if _RANK[to] < _RANK[mine.state] or mine.is_final:
         return None
+    if to == mine.state:
+        return heard(conn, mine, status)
     values: dict[str, Any] = {"state": to, **_told(mine, status), "tries": 0}
     values["reason"] = status.reason
-    if mine.started_at is None and to != SUBMITTED and (to == RUNNING or status.machine):
+    if mine.started_at is None and (to == RUNNING or status.machine):
         values["started_at"] = now
     if to in FINAL:
         values.update(ended_at=now, owner=None, owned_until=0.0, exit_code=status.exit_code)

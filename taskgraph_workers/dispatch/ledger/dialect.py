@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,14 @@ def sqlite_engine(file: Path, journal: str, busy_s: float) -> Engine:
 
 def insert_new(conn: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Insert a row unless there is one with its key; whether it is new."""
-    made: Any
-    if conn.dialect.name == "postgresql":
-        made = postgresql.insert(table).values(values).on_conflict_do_nothing()
-    else:
-        made = sqlite.insert(table).values(values).on_conflict_do_nothing()
-    return conn.execute(made).rowcount == 1
+    return conn.execute(_inserts(conn.dialect.name)(table), values).rowcount == 1
+
+
+@cache
+def _inserts(dialect: str) -> Callable[[Table], Any]:
+    # Made once for each table: making a statement costs more than SQLite takes to run it.
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return cache(lambda table: insert(table).on_conflict_do_nothing())
 
 
 def is_transient(error: DBAPIError) -> bool:

@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
 from taskgraph_workers.dispatch.brokers.base import Delivery
 from taskgraph_workers.dispatch.ledger.dialect import insert_new
@@ -18,6 +18,17 @@ from taskgraph_workers.dispatch.ledger.tables import messages
 
 #: The queue of start messages, and the one of end messages.
 START, ENDS = "start", "ends"
+
+# Made once: making a statement costs more than SQLite takes to run it.
+_NEXT = (
+    select(messages.c.id, messages.c.body, messages.c.attempts)
+    .where(messages.c.queue == bindparam("queue"), messages.c.visible_at <= bindparam("now"))
+    .order_by(messages.c.visible_at, messages.c.id)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
+_DROP = delete(messages).where(messages.c.id == bindparam("number"))
+_PUT = insert(messages)
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ def put(conn: Connection, message: Outgoing, now: float) -> bool:
         "attempts": 0,
     }
     if message.dedup is None:
-        conn.execute(insert(messages).values(row))
+        conn.execute(_PUT, row)
         return True
     return insert_new(conn, messages, row)
 
@@ -94,20 +105,13 @@ class Waiting:
 
 def next_of(conn: Connection, queue: str, now: float) -> Waiting | None:
     """The next message, locked until the transaction ends where rows can be."""
-    found = (
-        select(messages.c.id, messages.c.body, messages.c.attempts)
-        .where(messages.c.queue == queue, messages.c.visible_at <= now)
-        .order_by(messages.c.visible_at, messages.c.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    row = conn.execute(found).first()
+    row = conn.execute(_NEXT, {"queue": queue, "now": now}).first()
     return None if row is None else Waiting(row.id, bytes(row.body), row.attempts)
 
 
 def drop(conn: Connection, id: int) -> bool:
     """Delete a message that this transaction has got by :func:`next_of`; whether it was there."""
-    return conn.execute(delete(messages).where(messages.c.id == id)).rowcount == 1
+    return conn.execute(_DROP, {"number": id}).rowcount == 1
 
 
 def put_off(conn: Connection, id: int, until: float, attempts: int) -> None:

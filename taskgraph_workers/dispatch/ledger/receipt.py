@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Union
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from taskgraph_workers.dispatch.ledger import outbox, progress
 from taskgraph_workers.dispatch.ledger.dead import bury
@@ -27,6 +27,14 @@ from taskgraph_workers.dispatch.message import digest_of, end_message, key_of
 from taskgraph_workers.dispatch.model import END_ROWS, Progress, Refused
 
 Verdict = Union[Accepted, Refused]
+
+# Made once: making a statement costs more than SQLite takes to run it.
+_KNOWN = (
+    select(requests.c.digest, requests.c.state, requests.c.attempt, requests.c.reason)
+    .where(requests.c.request_id == bindparam("request_id"))
+    .with_for_update()
+)
+_NEW_ATTEMPT = insert(attempts)
 
 _CONFLICT = "another message with this requestId, and another content, came before"
 
@@ -78,9 +86,7 @@ def _record(conn: Connection, received: _Received) -> Recorded:
 
 
 def _known(conn: Connection, request_id: str) -> Any:
-    columns = (requests.c.digest, requests.c.state, requests.c.attempt, requests.c.reason)
-    found = select(*columns).where(requests.c.request_id == request_id).with_for_update()
-    return conn.execute(found).first()
+    return conn.execute(_KNOWN, {"request_id": request_id}).first()
 
 
 def _row(received: _Received, number: int) -> dict[str, Any]:
@@ -106,22 +112,21 @@ def _begin(conn: Connection, received: _Received, number: int) -> Recorded:
         return _reject(conn, received, verdict, number)
     key = key_of(request_id, number)
     job = replace(verdict.job, key=key, request_id=request_id, attempt=number)
-    conn.execute(
-        insert(attempts).values(
-            request_id=request_id,
-            attempt=number,
-            key=key,
-            executor=verdict.executor,
-            job=job_to_text(job),
-            state=ACCEPTED,
-            reason="",
-            tries=0,
-            next_look=received.now,
-            owned_until=0.0,
-            run=0,
-            created_at=received.now,
-        )
-    )
+    row = {
+        "request_id": request_id,
+        "attempt": number,
+        "key": key,
+        "executor": verdict.executor,
+        "job": job_to_text(job),
+        "state": ACCEPTED,
+        "reason": "",
+        "tries": 0,
+        "next_look": received.now,
+        "owned_until": 0.0,
+        "run": 0,
+        "created_at": received.now,
+    }
+    conn.execute(_NEW_ATTEMPT, row)
     return Recorded(ACCEPTED if number == 1 else REOPENED, request_id, number)
 
 

@@ -1,0 +1,79 @@
+"""Ledgers to test with: messages, what is judged of them, and short ways to a state."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from taskgraph_workers.dispatch import message
+from taskgraph_workers.dispatch.failpoints import VARIABLE
+from taskgraph_workers.dispatch.ledger import attempts, receipt
+from taskgraph_workers.dispatch.ledger.attempts import Owner
+from taskgraph_workers.dispatch.ledger.database import Ledger
+from taskgraph_workers.dispatch.ledger.values import Accepted, Attempt, Recorded
+from taskgraph_workers.dispatch.model import Job, Refused, Status
+
+#: When tests begin. Time goes by only where they say so.
+NOW = 1_800_000_000.0
+
+RUNNING = Status("running", machine="vm-1")
+
+
+def body(request_id: str = "r1", **changes: Any) -> bytes:
+    """A start message; a field that is changed to None is left out."""
+    fields = {
+        "requestId": request_id,
+        "trainingVmSku": "ND6",
+        "trainingImage": "cwolff/my_keras_model",
+        "trainingImagesContainer": "images-3-15-2018",
+        **changes,
+    }
+    said = {name: value for name, value in fields.items() if value is not None}
+    return json.dumps(said).encode()
+
+
+def judge(content: bytes) -> Accepted | Refused:
+    """What a dispatcher that knows ND6 alone makes of a message."""
+    found = message.read(content)
+    if isinstance(found, Refused):
+        return found
+    if found.sku != "ND6":
+        return Refused("unknown-sku", "this SKU is not known", found.request_id)
+    job = Job("", found.request_id, 0, found.image, found.sku, "b-gpu", "proj-1/b-gpu")
+    return Accepted(found, job, "local")
+
+
+def ask(ledger: Ledger, request_id: str = "r1", now: float = NOW, **changes: Any) -> Recorded:
+    """Record a message."""
+    content = body(request_id, **changes)
+    return ledger.do(receipt.record, content, judge(content), now)
+
+
+def own(ledger: Ledger, now: float = NOW, for_s: float = 60.0, name: str = "me") -> Attempt:
+    """Own the attempt that is due first."""
+    return ledger.do(attempts.own, Owner(name, for_s, limit=1), now)[0]
+
+
+def started(ledger: Ledger, request_id: str = "r1", now: float = NOW) -> Attempt:
+    """Ask for a request, and own its attempt when it runs."""
+    ask(ledger, request_id, now)
+    mine = ledger.do(attempts.record_handle, own(ledger, now), f"job-{request_id}")
+    assert mine is not None
+    running = ledger.do(attempts.change, mine, "running", now, RUNNING)
+    assert running is not None
+    return running
+
+
+def program(code: str, *args: object, failpoint: str = "") -> subprocess.Popen[str]:
+    """Run a program that uses this module, and may be killed at a failpoint."""
+    root = Path(__file__).resolve().parent
+    path = os.pathsep.join([str(root), str(root.parent)])
+    env = {**os.environ, "PYTHONPATH": path, VARIABLE: failpoint}
+    command = [sys.executable, "-c", code, *map(str, args)]
+    return subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
