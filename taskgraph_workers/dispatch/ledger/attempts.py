@@ -33,6 +33,9 @@ from taskgraph_workers.dispatch.model import (
 #: Due at once, whatever the time is.
 AT_ONCE = 0.0
 
+# The longest reason that is kept.
+_MOST_REASON = 2000
+
 _RANK = {ACCEPTED: 0, SUBMITTED: 1, RUNNING: 2, **dict.fromkeys(FINAL, 3)}
 
 
@@ -120,7 +123,7 @@ def change(conn: Connection, mine: Attempt, to: str, now: float, status: Status)
     if to == mine.state:
         return heard(conn, mine, status)
     values: dict[str, Any] = {"state": to, **_told(mine, status), "tries": 0}
-    values["reason"] = status.reason
+    values["reason"] = _storable(status.reason)
     if mine.started_at is None and (to == RUNNING or status.machine):
         values["started_at"] = now
     if to in FINAL:
@@ -174,6 +177,11 @@ def _write(conn: Connection, mine: Attempt, **values: Any) -> Attempt | None:
     if conn.execute(update(attempts).where(*believed).values(values)).rowcount != 1:
         return None
     return read(conn, mine.request_id, mine.attempt)
+
+
+def _storable(reason: str) -> str:
+    """A reason may quote what a program printed: it is made a text that any database takes."""
+    return reason.encode(errors="replace").decode().replace("\0", " ")[:_MOST_REASON]
 
 
 def _told(mine: Attempt, status: Status) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, Row, select
 from taskgraph_workers.dispatch.ledger.dialect import insert_new
 from taskgraph_workers.dispatch.ledger.tables import progress, requests
 from taskgraph_workers.dispatch.ledger.values import Fact
+from taskgraph_workers.dispatch.message import valid_id
 from taskgraph_workers.dispatch.model import (
     END_ROWS,
     IMAGES_DOWNLOADED,
@@ -33,19 +35,23 @@ _RANKS = {**_FIRST, **_ENDS, **_LAST}
 # How many requests one query names.
 _MANY = 500
 
+# The longest data of a fact, as JSON, and the largest number that every database takes.
+_MOST_DATA, _MOST_COUNT = 16 * 1024, 2**31
+
 
 def append(conn: Connection, request_id: str, attempt: int, facts: Iterable[Progress]) -> int:
     """Add facts; how many are new.
 
     Those that are known already are left as they are, however late they come. How an attempt
     ended is never taken from here: only a change of its state writes that. A request that is not
-    known, or had no such attempt, takes nothing.
+    known, or had no such attempt, takes nothing. Nor is a fact taken that no table can show:
+    without a name, with endless data, at no time.
     """
     known = select(requests.c.attempt).where(requests.c.request_id == request_id)
     last = conn.execute(known).scalar_one_or_none()
     if last is None or not 1 <= attempt <= last:
         return 0
-    named = ((SPELLINGS.get(fact.name, fact.name), fact) for fact in facts)
+    named = ((SPELLINGS.get(fact.name, fact.name), fact) for fact in facts if _is_fit(fact))
     wanted = [(name, fact) for name, fact in named if name not in _ENDS]
     return sum(_insert(conn, (request_id, attempt), name, fact) for name, fact in wanted)
 
@@ -65,6 +71,21 @@ def facts_of(conn: Connection, request_ids: Sequence[str]) -> dict[str, tuple[Fa
     return {each: tuple(sorted(found[each], key=_order)) for each in found}
 
 
+def _is_fit(fact: Progress) -> bool:
+    if not (valid_id(fact.name) and math.isfinite(fact.at)):
+        return False
+    if not (0 <= fact.run < _MOST_COUNT and 0 <= fact.seq < _MOST_COUNT):
+        return False
+    try:
+        return len(_data(fact)) <= _MOST_DATA
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _data(fact: Progress) -> str:
+    return json.dumps(dict(fact.data), ensure_ascii=True, allow_nan=False)
+
+
 def _order(fact: Fact) -> tuple[int, int, int, float, int, str]:
     told = fact.progress
     rank = _RANKS.get(told.name, _OWN)
@@ -73,8 +94,9 @@ def _order(fact: Fact) -> tuple[int, int, int, float, int, str]:
 
 def _insert(conn: Connection, of: tuple[str, int], name: str, fact: Progress) -> bool:
     row = {"name": name, "run": fact.run, "seq": fact.seq, "at": fact.at}
-    data = json.dumps(dict(fact.data), ensure_ascii=True)
-    return insert_new(conn, progress, {"request_id": of[0], "attempt": of[1], **row, "data": data})
+    return insert_new(
+        conn, progress, {"request_id": of[0], "attempt": of[1], **row, "data": _data(fact)}
+    )
 
 
 def _fact(row: Row[Any]) -> Fact:

@@ -1,0 +1,120 @@
+"""Dead letters: kept, counted, put back."""
+
+from __future__ import annotations
+
+from ledgers import NOW, ask, body, judge
+
+from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.ledger import dead, outbox, queries, queue
+from taskgraph_workers.dispatch.ledger.database import Ledger
+from taskgraph_workers.dispatch.ledger.queue import START
+from taskgraph_workers.dispatch.message import MOST_BYTES
+from taskgraph_workers.dispatch.model import Refused
+
+BAD = Refused("not-json", "the message is not JSON")
+
+
+def bury(ledger: Ledger, content: bytes = b"{", refused: Refused = BAD, now: float = NOW) -> int:
+    return ledger.do(dead.bury, START, content, refused, now)
+
+
+def test_a_letter_tells_what_came_and_why_it_is_dead(ledger: Ledger):
+    """Everything that is needed to mend it is kept."""
+    number = bury(ledger, b"\xff{", Refused("missing-field", "x is missing", "r1"))
+    found = ledger.see(dead.letter, number)
+    assert found is not None
+    assert (found.body, found.size, found.is_whole) == (b"\xff{", 2, True)
+    assert (found.code, found.reason, found.request_id) == ("missing-field", "x is missing", "r1")
+    assert (found.queue, found.first_at, found.times) == (START, NOW, 1)
+
+
+def test_the_same_letter_is_counted(ledger: Ledger):
+    """A sender that repeats itself fills no disk; another fault, or content, is another letter."""
+    first = bury(ledger)
+    assert bury(ledger, now=NOW + 9) == first
+    assert bury(ledger, b"[") != first
+    assert bury(ledger, refused=Refused("handler-failed", "?")) != first
+    found = ledger.see(dead.letter, first)
+    assert found is not None
+    assert (found.times, found.first_at, found.last_at) == (2, NOW, NOW + 9)
+
+
+def test_letters_are_listed_from_the_newest(ledger: Ledger):
+    """A list goes on where the last one ended."""
+    numbers = [bury(ledger, b"%d" % number) for number in range(5)]
+    page = ledger.see(dead.letters, 3)
+    rest = ledger.see(dead.letters, 3, page[-1].id)
+    assert [each.id for each in (*page, *rest)] == numbers[::-1]
+
+
+def test_a_letter_that_is_put_back_is_a_message_again(ledger: Ledger):
+    """It waits in its queue, as it came, and is no letter any more."""
+    number = bury(ledger)
+    assert ledger.do(dead.put_back, number, NOW).ok
+    assert ledger.see(dead.letters) == ()
+    taken = ledger.do(queue.take, START, NOW, 30.0)
+    assert taken is not None
+    assert (taken.body, taken.attempts) == (b"{", 1)
+    again = ledger.do(dead.put_back, number, NOW)
+    assert (again.ok, again.reason) == (False, f"there is no dead letter {number}")
+
+
+def test_only_the_beginning_of_a_large_message_is_kept(ledger: Ledger):
+    """What was too large to be read fills no disk, and can't be put back."""
+    number = bury(ledger, b"x" * (MOST_BYTES * 4))
+    found = ledger.see(dead.letter, number)
+    assert found is not None
+    assert (len(found.body), found.size, found.is_whole) == (MOST_BYTES, MOST_BYTES * 4, False)
+    back = ledger.do(dead.put_back, number, NOW)
+    assert not back.ok
+    assert "262144 of 1048576 bytes" in back.reason
+    assert len(ledger.see(dead.letters)) == 1
+
+
+def test_a_rejected_message_that_is_put_back_gets_a_second_chance(ledger: Ledger):
+    """Where the configuration was mended, the very same message runs, as another attempt."""
+    refusal = Refused("unknown-sku", "this SKU is not known", "r1")
+    broker = SqlBroker(ledger, lambda: NOW)
+    broker.send(body())
+    rejected = broker.record_next(lambda _: refusal)
+    assert rejected is not None
+    assert (rejected.result, rejected.attempt) == ("rejected", 1)
+    (letter,) = ledger.see(dead.letters)
+    assert ledger.do(dead.put_back, letter.id, NOW).ok
+    reopened = broker.record_next(judge)
+    assert reopened is not None
+    assert (reopened.result, reopened.attempt) == ("reopened", 2)
+
+
+def test_a_rejected_message_that_is_put_back_in_vain_ends_again(ledger: Ledger):
+    """Where nothing was mended it is rejected anew: a letter and an end message of its own."""
+    ask(ledger, trainingVmSku="ND7")
+    (letter,) = ledger.see(dead.letters)
+    ledger.do(dead.put_back, letter.id, NOW)
+    again = SqlBroker(ledger, lambda: NOW).record_next(judge)
+    assert again is not None
+    assert (again.result, again.attempt) == ("rejected", 2)
+    assert len(ledger.see(dead.letters)) == 1
+    ends = ledger.see(outbox.ends, sent=False)
+    assert [end.message_id for end in ends] == ["r1/1", "r1/2"]
+
+
+def test_a_letter_that_is_put_back_frees_no_other_content(ledger: Ledger):
+    """Putting back an old mistake changes nothing of a request that goes on since."""
+    ask(ledger, trainingVmSku="ND7")
+    ask(ledger)
+    (letter,) = ledger.see(dead.letters)
+    ledger.do(dead.put_back, letter.id, NOW)
+    again = SqlBroker(ledger, lambda: NOW).record_next(judge)
+    assert again is not None
+    assert again.result == "conflict"
+    found = ledger.see(queries.request, "r1")
+    assert found is not None
+    assert (found.state, found.attempt) == ("accepted", 2)
+
+
+def test_a_letter_can_be_thrown_away(ledger: Ledger):
+    """Discarding is for good, once."""
+    number = bury(ledger)
+    assert ledger.do(dead.discard, number)
+    assert not ledger.do(dead.discard, number)

@@ -1,0 +1,119 @@
+"""Messages, leases, tokens."""
+
+from __future__ import annotations
+
+from ledgers import NOW
+
+from taskgraph_workers.dispatch.brokers.base import Delivery
+from taskgraph_workers.dispatch.ledger import queue
+from taskgraph_workers.dispatch.ledger.database import Ledger
+from taskgraph_workers.dispatch.ledger.queue import ENDS, START, Outgoing
+
+LEASE_S = 30.0
+
+
+def put(ledger: Ledger, body: bytes = b"x", dedup: str | None = None, delay_s: float = 0.0) -> bool:
+    return ledger.do(queue.put, Outgoing(START, body, dedup, delay_s), NOW)
+
+
+def take(ledger: Ledger, now: float = NOW) -> Delivery | None:
+    return ledger.do(queue.take, START, now, LEASE_S)
+
+
+def taken(ledger: Ledger, now: float = NOW) -> Delivery:
+    found = take(ledger, now)
+    assert found is not None
+    return found
+
+
+def test_messages_come_in_the_order_they_were_put(ledger: Ledger):
+    """First in, first out, byte for byte."""
+    bodies = [b"a", b"\0\xff", b""]
+    for each in bodies:
+        put(ledger, each)
+    assert [taken(ledger).body for _ in bodies] == bodies
+    assert take(ledger) is None
+
+
+def test_a_taken_message_is_hidden_until_its_lease_ends(ledger: Ledger):
+    """Nobody else gets it while it is leased; then it comes again, and is counted."""
+    put(ledger)
+    first = taken(ledger)
+    assert take(ledger, NOW + LEASE_S - 1) is None
+    second = taken(ledger, NOW + LEASE_S)
+    assert (first.id, first.attempts) == (second.id, 1)
+    assert (second.attempts, second.token != first.token) == (2, True)
+
+
+def test_a_stale_token_changes_nothing(ledger: Ledger):
+    """Who held a message too long neither deletes it, nor renews, nor gives it back."""
+    put(ledger)
+    stale, ours = taken(ledger), taken(ledger, NOW + LEASE_S)
+    assert not ledger.do(queue.acknowledge, stale)
+    assert not ledger.do(queue.renew, stale, NOW + LEASE_S, 1000.0)
+    assert not ledger.do(queue.release, stale, NOW, 0.0)
+    assert take(ledger, NOW + LEASE_S) is None
+    assert ledger.do(queue.acknowledge, ours)
+    assert not ledger.do(queue.acknowledge, ours)
+    assert not ledger.see(queue.is_waiting, START)
+
+
+def test_a_lease_that_is_over_holds_until_somebody_takes_it(ledger: Ledger):
+    """A slow holder may still acknowledge if nobody came."""
+    put(ledger)
+    ours = taken(ledger)
+    assert ledger.do(queue.acknowledge, ours)
+
+
+def test_a_renewed_lease_lasts_longer(ledger: Ledger):
+    """Renewing counts from now."""
+    put(ledger)
+    ours = taken(ledger)
+    assert ledger.do(queue.renew, ours, NOW + 20, LEASE_S)
+    assert take(ledger, NOW + 49) is None
+    assert taken(ledger, NOW + 50).attempts == 2
+
+
+def test_a_message_that_is_given_back_comes_again(ledger: Ledger):
+    """After its delay it is anybody's, and who gave it back has no say any more."""
+    put(ledger)
+    ours = taken(ledger)
+    assert ledger.do(queue.release, ours, NOW, 5.0)
+    assert take(ledger, NOW + 4) is None
+    assert not ledger.do(queue.acknowledge, ours)
+    assert taken(ledger, NOW + 5).attempts == 2
+
+
+def test_one_message_of_a_kind_waits(ledger: Ledger):
+    """A second message with the same ``dedup`` is dropped while the first waits."""
+    assert put(ledger, b"first", dedup="r1/1")
+    assert not put(ledger, b"second", dedup="r1/1")
+    assert ledger.do(queue.put, Outgoing(ENDS, b"other queue", "r1/1"), NOW)
+    ours = taken(ledger)
+    assert ours.body == b"first"
+    ledger.do(queue.acknowledge, ours)
+    assert put(ledger, b"third", dedup="r1/1")
+
+
+def test_a_message_may_be_put_for_later(ledger: Ledger):
+    """It is there, but nobody gets it yet."""
+    put(ledger, delay_s=60.0)
+    assert ledger.see(queue.is_waiting, START)
+    assert not ledger.see(queue.is_waiting, START, NOW + 59)
+    assert ledger.see(queue.is_waiting, START, NOW + 60)
+    assert take(ledger) is None
+
+
+def test_a_number_is_never_given_twice(ledger: Ledger):
+    """A late acknowledgement can't meet a new message that has an old one's number."""
+    put(ledger)
+    first = taken(ledger)
+    ledger.do(queue.acknowledge, first)
+    put(ledger)
+    assert taken(ledger).id != first.id
+
+
+def test_queues_are_apart(ledger: Ledger):
+    """Who takes starts never gets an end."""
+    ledger.do(queue.put, Outgoing(ENDS, b"end"), NOW)
+    assert take(ledger) is None
