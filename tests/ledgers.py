@@ -6,15 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Connection, Table, insert
+
 from taskgraph_workers.dispatch import message
 from taskgraph_workers.dispatch.failpoints import VARIABLE
-from taskgraph_workers.dispatch.ledger import attempts, receipt
+from taskgraph_workers.dispatch.ledger import attempts, receipt, tables
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger
-from taskgraph_workers.dispatch.ledger.values import Accepted, Attempt, Recorded
+from taskgraph_workers.dispatch.ledger.values import Accepted, Attempt, Recorded, job_to_text
 from taskgraph_workers.dispatch.model import Job, Refused, Status
 
 #: When tests begin. Time goes by only where they say so.
@@ -66,6 +69,34 @@ def started(ledger: Ledger, request_id: str = "r1", now: float = NOW) -> Attempt
     running = ledger.do(attempts.change, mine, "running", now, RUNNING)
     assert running is not None
     return running
+
+
+def fill(conn: Connection, count: int, start: int = 0) -> None:
+    """Add requests ``old-0``, ``old-1`` ... that have succeeded, with all that belongs to one."""
+    content = body()
+    accepted = judge(content)
+    assert isinstance(accepted, Accepted)
+    ended = {"attempt": 1, "state": "succeeded", "reason": "", "ended_at": NOW}
+    request = {**ended, "digest": "x" * 64, "body": content, "sku": "ND6", "image": "a/b"}
+    attempt = {**ended, "executor": "local", "job": job_to_text(accepted.job), "handle": "h"}
+    attempt.update(tries=0, run=0, next_look=NOW, owned_until=0.0, created_at=NOW)
+    fact = {"attempt": 1, "run": 0, "seq": 0, "at": NOW, "data": "{}"}
+    told = {"body": "{}", "created_at": NOW, "next_try": NOW, "tries": 0, "sent_at": NOW}
+    end = {"queue": "ends", "body": b"{}", "visible_at": NOW, "attempts": 0}
+    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for each in range(start, start + count):
+        id, vm = f"old-{each}", f"vm-{each}"
+        at = NOW - 10**7 + each
+        rows[tables.requests].append({**request, "request_id": id, "received_at": at})
+        rows[tables.attempts].append({**attempt, "request_id": id, "key": id, "machine": vm})
+        for name in ("trainingVmCreated", "trainingSuceededWithImages"):
+            rows[tables.progress].append({**fact, "request_id": id, "name": name})
+        rows[tables.outbox].append({**told, "message_id": f"{id}/1"})
+        rows[tables.messages].append({**end, "dedup": f"{id}/1"})
+        rows[tables.machines].append({"id": vm, "pool": "p", "ephemeral": True, "gone_at": NOW})
+        rows[tables.uses].append({"machine": vm, "request_id": id, "attempt": 1, "run": 0})
+    for table, values in rows.items():
+        conn.execute(insert(table), values)
 
 
 def program(code: str, *args: object, failpoint: str = "") -> subprocess.Popen[str]:

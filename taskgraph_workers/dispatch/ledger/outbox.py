@@ -64,11 +64,17 @@ def failed(conn: Connection, end: End, next_try: float) -> bool:
     return _ours(conn, end, next_try=next_try, tries=end.tries + 1, lease=None)
 
 
-def ends(conn: Connection, limit: int = 1000, after: int = 0, sent: bool = True) -> tuple[End, ...]:
-    """End messages that were sent (or not yet), oldest first; those after a number, to go on."""
-    is_sent = outbox.c.sent_at.is_not(None) if sent else outbox.c.sent_at.is_(None)
-    found = select(outbox).where(is_sent, outbox.c.id > after)
+def ends(conn: Connection, limit: int = 1000, after: int = 0) -> tuple[End, ...]:
+    """End messages that were sent, oldest first; those after a number, to go on."""
+    found = select(outbox).where(outbox.c.sent_at.is_not(None), outbox.c.id > after)
     rows = conn.execute(found.order_by(outbox.c.id).limit(limit))
+    return tuple(_end(row, row.lease) for row in rows)
+
+
+def unsent(conn: Connection, limit: int = 1000) -> tuple[End, ...]:
+    """End messages that are not sent yet, those to be tried first in front."""
+    found = select(outbox).where(outbox.c.sent_at.is_(None))
+    rows = conn.execute(found.order_by(outbox.c.next_try, outbox.c.id).limit(limit))
     return tuple(_end(row, row.lease) for row in rows)
 
 

@@ -66,7 +66,7 @@ def test_a_stale_owner_changes_nothing(ledger: Ledger):
     for state in ("submitted", "running", *ENDS):
         assert ledger.do(attempts.change, old, state, NOW, Status(state)) is None
     assert stored(ledger) == before == new
-    assert ledger.see(outbox.ends, sent=False) == ()
+    assert ledger.see(outbox.unsent) == ()
     assert ledger.see(progress.facts_of, ["r1"]) == {}
 
 
@@ -137,7 +137,7 @@ def test_states_only_move_forward(ledger: Ledger, start: str, to: str):
     found = ledger.see(queries.request, "r1")
     assert found is not None
     assert found.state == stored(ledger).state
-    assert len(ledger.see(outbox.ends, sent=False)) == (found.state in FINAL)
+    assert len(ledger.see(outbox.unsent)) == (found.state in FINAL)
 
 
 def test_a_change_believes_in_a_state(ledger: Ledger):
@@ -165,7 +165,7 @@ def test_the_end_is_told_with_its_state(ledger: Ledger, end: str):
     ended = ledger.do(attempts.change, running, end, NOW + 9, status)
     assert ended is not None
     assert (ended.state, ended.exit_code, ended.ended_at, ended.owner) == (end, 7, NOW + 9, None)
-    (told,) = ledger.see(outbox.ends, sent=False)
+    (told,) = ledger.see(outbox.unsent)
     assert (told.message_id, told.body) == (
         "r1/1",
         {
@@ -190,7 +190,7 @@ def test_the_end_of_what_never_started_names_no_machine(ledger: Ledger):
     """Canceled before it was submitted: there was no run, and no machine."""
     ask(ledger)
     ledger.do(attempts.change, own(ledger), "canceled", NOW, Status("canceled"))
-    (told,) = ledger.see(outbox.ends, sent=False)
+    (told,) = ledger.see(outbox.unsent)
     assert (told.body["trainingVmId"], told.body["runId"]) == (None, None)
 
 

@@ -95,7 +95,7 @@ def test_a_rejected_message_that_is_put_back_in_vain_ends_again(ledger: Ledger):
     assert again is not None
     assert (again.result, again.attempt) == ("rejected", 2)
     assert len(ledger.see(dead.letters)) == 1
-    ends = ledger.see(outbox.ends, sent=False)
+    ends = ledger.see(outbox.unsent)
     assert [end.message_id for end in ends] == ["r1/1", "r1/2"]
 
 
