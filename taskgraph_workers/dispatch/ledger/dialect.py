@@ -81,9 +81,11 @@ def explained(error: DBAPIError, shown: str) -> Exception:
     for part, (what, hint) in _NOW.items():
         if part in said:
             return LedgerUnavailable(Problem(f"the ledger {shown} {what}", hint=hint))
-    if isinstance(error, OperationalError) or error.connection_invalidated:
-        return LedgerUnavailable(Problem(f"the ledger {shown} can't be used now: {_first(said)}"))
-    return error
+    if not isinstance(error, OperationalError) and not error.connection_invalidated:
+        return error
+    # SQLite has said all that passes above; of a server nearly all that it says passes.
+    kind = LedgerError if isinstance(error.orig, sqlite3.Error) else LedgerUnavailable
+    return kind(Problem(f"the ledger {shown} can't be used: {_first(said)}"))
 
 
 def back_up(conn: Connection, target: Path, shown: str) -> None:
