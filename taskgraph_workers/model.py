@@ -328,12 +328,32 @@ class RequestTask:
 
 
 @dataclass(frozen=True)
+class Commands:
+    """A site's own commands, as words, by which jobs run elsewhere.
+
+    Words may hold placeholders, such as ``{key}``. ``release`` is empty where nothing has to be let
+    go of once a job has ended. Each command is given ``timeout_s``.
+    """
+
+    name: str
+    path: Path = ()
+    submit: tuple[str, ...] = ()
+    find: tuple[str, ...] = ()
+    poll: tuple[str, ...] = ()
+    cancel: tuple[str, ...] = ()
+    release: tuple[str, ...] = ()
+    timeout_s: int = 60
+
+
+@dataclass(frozen=True)
 class Dispatch:
     """What may be asked for.
 
     ``level``, ``project`` and ``kind`` are the context of its placements. ``skus`` leads from a
-    machine type to a worker name; ``images`` are whole-name patterns; ``commands`` are words to
-    run, by image, where no container engine works.
+    machine type to a worker name; ``images`` are whole-name patterns. ``executor`` names what runs
+    requests: ``local``, one of ``executors``, or one that another package has. On this machine
+    ``engine`` runs images (None: the first that works); ``commands`` are words to run, by image,
+    where none does.
     """
 
     path: Path = (*TOP, "dispatch")
@@ -343,4 +363,7 @@ class Dispatch:
     skus: Mapping[str, str] = field(default_factory=dict)
     images: tuple[str, ...] = ()
     task: RequestTask = RequestTask()
+    executor: str = "local"
+    executors: Mapping[str, Commands] = field(default_factory=dict)
+    engine: str | None = None
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

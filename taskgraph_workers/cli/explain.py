@@ -143,7 +143,8 @@ def _sources(
     """Each source that the choice may come from, strongest first, and what it says."""
     from taskgraph_workers.cli.explained import Source
     from taskgraph_workers.config import located
-    from taskgraph_workers.graph.parameters import PARAMETER, VARIABLE, selections
+    from taskgraph_workers.config.environment import VARIABLE
+    from taskgraph_workers.graph.parameters import PARAMETER, selections
     from taskgraph_workers.model import Selection
 
     try:

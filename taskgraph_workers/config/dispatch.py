@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.config.entries import Entries, env_name, env_text
+from taskgraph_workers.config.executors import executors
+from taskgraph_workers.config.faults import Fault, stop_at
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.keyed import keyed
 from taskgraph_workers.config.names import Known
@@ -22,16 +26,25 @@ from taskgraph_workers.config.shapes import (
     some_of,
     table,
 )
-from taskgraph_workers.model import Dispatch, RequestTask
+from taskgraph_workers.errors import did_you_mean
+from taskgraph_workers.model import Dispatch, Keyed, RequestTask
 
 #: What a value of ``dispatch.task`` may be keyed by.
 TASK_KEYED_BY = ("image", "sku")
+
+#: What can run images on this machine; ``none`` leaves them all to ``commands``.
+ENGINES = ("podman", "docker", "apptainer", "singularity", "none")
 
 
 def dispatch(known: Known) -> Shape:
     """The shape of ``dispatch``: a :class:`Dispatch`."""
     task = _task_shape(known)
-    local = section({"commands": about("What runs, by image.", table(_argv, a_name))})
+    local = section(
+        {
+            "engine": about("What runs images; the first that works, unless said.", _engine),
+            "commands": about("What runs, by image, where no engine does.", table(_argv, a_name)),
+        }
+    )
     whole = section(
         {
             "level": about("The level that placement is told; 1 unless said.", level),
@@ -39,7 +52,7 @@ def dispatch(known: Known) -> Shape:
             "kind": about("The kind that placement is told.", a_name),
             "skus": about(
                 "Machine types of messages, each with its worker name.",
-                table(Entries(known).name, _sku),
+                _skus(Entries(known).name),
             ),
             "images": about(
                 "Images that may be asked for, as patterns of whole names.", list_of(pattern)
@@ -48,14 +61,16 @@ def dispatch(known: Known) -> Shape:
                 "What the task of a request is like.",
                 formed(lambda raw: _task(task(raw)), Either((task,))),
             ),
-            "local": about("Where no container engine works.", local),
+            "executor": about("What runs requests: local, unless said.", a_name),
+            "executors": about("A site's own commands for running requests, by name.", executors()),
+            "local": about("How requests run on this machine.", local),
         }
     )
 
     def read(raw: Any) -> Dispatch | None:
         value = whole(raw)
-        commands = value.pop("local", {}).get("commands", {})
-        return Dispatch(commands=commands, **value) if raw is not None else None
+        local = value.pop("local", {})
+        return Dispatch(**local, **value) if raw is not None else None
 
     return formed(read, Either((whole,)))
 
@@ -75,15 +90,53 @@ def _task_shape(known: Known) -> Shape:
 
 
 def _task(value: Mapping[str, Any]) -> RequestTask:
-    said = {key.replace("-", "_"): each for key, each in value.items()}
+    said = {key.replace("-", "_"): _whole_names(each) for key, each in value.items()}
+    if "env" in said:
+        said["env"] = {name: _whole_names(each) for name, each in said["env"].items()}
     if "max_run_time" in said:
         said["max_run_time_s"] = said.pop("max_run_time")
     return RequestTask(**said)
 
 
+def _whole_names(value: Any) -> Any:
+    """The same, where no branch can match the beginning of a name.
+
+    Everywhere else ``a|b`` matches whatever begins with ``a``, as in Taskgraph. Here names come
+    from outside, and a branch may give scopes.
+    """
+    if not isinstance(value, Keyed):
+        return value
+    choices = {
+        f"(?:{key})" if "|" in key else key: _whole_names(each)
+        for key, each in value.choices.items()
+    }
+    return replace(value, choices=choices)
+
+
+def _skus(name: Shape) -> Shape:
+    """A shape: worker names by machine type, each type once: 6 and "6" are the same."""
+    skus = table(name, _sku)
+
+    def read(raw: Any) -> dict[str, str]:
+        value: dict[str, str] = skus(raw)
+        twice = [sku for sku, times in Counter(map(str, raw or ())).items() if times > 1]
+        stop_at([Fault("this machine type is there twice", at=[sku]) for sku in twice])
+        return value
+
+    return formed(read, Either((skus,)))
+
+
 @takes(type="string", pattern=NAME)
 def _sku(raw: Any) -> str:
     return str(raw) if type(raw) is int else a_name(raw)
+
+
+@takes(enum=list(ENGINES))
+def _engine(raw: Any) -> str:
+    value = line(raw)
+    if value not in ENGINES:
+        raise Fault(f"there is no engine {value!r}", did_you_mean(value, ENGINES))
+    return value
 
 
 _argv = some_of(line, "must be a command with its arguments, not an empty list")

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from taskgraph_workers.graph.parameters import inside_task, no_variable, without_choice
+from taskgraph_workers.config.environment import inside_task
+from taskgraph_workers.graph.parameters import no_variable, without_choice
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
 
 if TYPE_CHECKING:  # every run loads this module, and few write a plan

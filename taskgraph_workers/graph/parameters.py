@@ -8,42 +8,18 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Callable, Optional, Union
 
-import yaml
-
 from taskgraph_workers.config import read_selection
+from taskgraph_workers.config.environment import VARIABLE, from_environment, inside_task
 from taskgraph_workers.errors import ConfigError, Problem
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import TOP, Config, Context, Selection
-
-#: The environment variable for a local look at another profile.
-VARIABLE = "TASKGRAPH_WORKERS_PROFILE"
 
 #: The optional parameter that holds the choice.
 PARAMETER = "workers"
 
 #: A choice as a parameters file may hold it. msgspec looks the name up here.
 _Raw = Optional[Union[str, dict[str, Any]]]
-
-
-def inside_task() -> bool:
-    """Whether this is a Taskcluster task, where parameters.yml must record every choice."""
-    return bool(os.environ.get("TASK_ID"))
-
-
-def from_environment() -> Any:
-    """What the environment variable says: a profile, or YAML for a mapping; None if unset."""
-    text = os.environ.get(VARIABLE, "").strip()
-    if not text.startswith("{"):
-        return text or None
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at column {mark.column + 1}" if mark is not None else ""
-        raise ConfigError(
-            Problem(f"{VARIABLE} is no YAML{place}: {text}", hint="for example {train: onprem}")
-        ) from None
 
 
 def selections(

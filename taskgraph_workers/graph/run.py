@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from taskgraph_workers.config import load, located
+from taskgraph_workers.config.environment import inside_task
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.names import project_aliases
-from taskgraph_workers.graph.parameters import inside_task, selections
+from taskgraph_workers.graph.parameters import selections
 from taskgraph_workers.model import Choice, Config, Context, Placement
 from taskgraph_workers.resolve import choose, level_problem, resolve
 

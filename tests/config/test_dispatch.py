@@ -64,3 +64,52 @@ def test_the_task(project):
 def test_nothing_said_is_nothing(project):
     """Without the key there is no such door."""
     assert project.config("workers: {}").dispatch is None
+
+
+def test_names_from_outside_match_whole(project):
+    """A branch by image or SKU with alternatives matches no longer name, unlike elsewhere."""
+    config = project.config(
+        """
+        dispatch:
+            task:
+                scopes: {by-image: {'a|b': [x], default: {by-sku: {'c|d': [y], default: []}}}}
+                env: {A: {by-image: {'a|b': x, default: y}}}
+        """
+    )
+    assert config.dispatch.task == RequestTask(
+        scopes=Keyed(
+            "image",
+            {"(?:a|b)": ("x",), "default": Keyed("sku", {"(?:c|d)": ("y",), "default": ()})},
+        ),
+        env={"A": Keyed("image", {"(?:a|b)": "x", "default": "y"})},
+    )
+
+
+def test_a_machine_type_twice_in_one_file(project):
+    """Twice in one mapping is an error; an including file may say otherwise than the included."""
+    project.write("lab.yml", "dispatch: {skus: {ND6: b-cpu, NC6: b-cpu}}")
+    config = project.config("include: lab.yml\ndispatch: {skus: {ND6: b-gpu}}")
+    assert config.dispatch.skus == {"ND6": "b-gpu", "NC6": "b-cpu"}
+
+
+def test_commands_of_a_site(project):
+    """They are words, in which braces that are meant literally are written twice."""
+    config = project.config(
+        """
+        dispatch:
+            executor: vms
+            executors:
+                vms:
+                    submit: [az, vm, create, --name, "tw-{key}", --size, "{sku}"]
+                    find: [az, vm, list, --query, "[?name=='tw-{key}'].name"]
+                    poll: [az, vm, list, --query, "[?name=='tw-{key}'].{{phase: tags.phase}}"]
+                    cancel: [az, vm, delete, --ids, "{handle}"]
+                    timeout: 5m
+            local: {engine: none}
+        """
+    )
+    vms = config.dispatch.executors["vms"]
+    assert (config.dispatch.executor, config.dispatch.engine) == ("vms", "none")
+    assert vms.submit[4:] == ("tw-{key}", "--size", "{sku}")
+    assert (vms.name, vms.release, vms.timeout_s) == ("vms", (), 300)
+    assert vms.path == ("workers-config", "dispatch", "executors", "vms")

@@ -179,6 +179,7 @@ def test_keyed_values_stand_wherever_the_loader_takes_them(by: str, body: str):
 BEYOND = (
     "there is no ",
     "there are two branches for",
+    "is there twice",
     "both match",
     "stands on line",
     "YAML reads",
