@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,14 +57,22 @@ def sqlite_engine(file: Path, journal: str, busy_s: float) -> Engine:
 
 def insert_new(conn: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Insert a row unless there is one with its key; whether it is new."""
-    return conn.execute(_inserts(conn.dialect.name)(table), values).rowcount == 1
+    if conn.dialect.name == "postgresql":
+        return conn.execute(_postgresql_insert(table), values).first() is not None
+    return conn.execute(_sqlite_insert(table), values).rowcount == 1
+
+
+# Made once for each table: making a statement costs more than SQLite takes to run it.
+@cache
+def _sqlite_insert(table: Table) -> Any:
+    # SQLite knows RETURNING only from 3.35 on; long-lived distributions have older ones.
+    return sqlite.insert(table).on_conflict_do_nothing()
 
 
 @cache
-def _inserts(dialect: str) -> Callable[[Table], Any]:
-    # Made once for each table: making a statement costs more than SQLite takes to run it.
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return cache(lambda table: insert(table).on_conflict_do_nothing())
+def _postgresql_insert(table: Table) -> Any:
+    key = table.primary_key.columns
+    return postgresql.insert(table).on_conflict_do_nothing().returning(*key)
 
 
 def is_transient(error: DBAPIError) -> bool:

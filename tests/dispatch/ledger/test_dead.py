@@ -113,6 +113,15 @@ def test_a_letter_that_is_put_back_frees_no_other_content(ledger: Ledger):
     assert (found.state, found.attempt) == ("accepted", 2)
 
 
+def test_a_letter_that_is_put_back_frees_its_own_content_alone(ledger: Ledger):
+    """What was rejected last is not tried again because something older is."""
+    ask(ledger, trainingVmSku="ND7")
+    ask(ledger, trainingVmSku="ND8")
+    _, older = ledger.see(dead.letters)
+    ledger.do(dead.put_back, older.id, NOW)
+    assert ask(ledger, trainingVmSku="ND8").result == "duplicate"
+
+
 def test_a_letter_can_be_thrown_away(ledger: Ledger):
     """Discarding is for good, once."""
     number = bury(ledger)

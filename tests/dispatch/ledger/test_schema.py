@@ -64,7 +64,7 @@ def test_a_ledger_of_version_1_is_taken_forward(tmp_path: Path):
         states = {each.request_id: each.state for each in ledger.see(queries.newest)}
         assert states == {"old-1": "succeeded", "old-2": "running", "old-3": "rejected"}
         assert [letter.times for letter in ledger.see(dead.letters)] == [1]
-        assert [end.message_id for end in ledger.see(outbox.unsent)] == [
+        assert sorted(end.message_id for end in ledger.see(outbox.unsent)) == [
             "old-1/1",
             "old-3/1",
         ]
