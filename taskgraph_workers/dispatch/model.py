@@ -77,8 +77,11 @@ class Job:
 
     ``key`` is derived from the request's id and the attempt's number: lower-case letters and
     digits, 26 of them; it names the job wherever it runs. ``env`` is complete: the trainer's
-    contract, placement's env, the task's. ``max_run_time_s`` is a limit that the executor keeps.
-    ``retries`` counts starts anew after a machine was lost, never after a failed training.
+    contract, placement's env, the task's; but for what only the machine knows, which is in
+    ``detect`` as in YAML (see :mod:`taskgraph_workers.detect`), and for what the executor adds
+    (TRAINING_ATTEMPT, TRAINING_RUN, TRAINING_PROGRESS_FILE). ``max_run_time_s`` is a limit that the
+    executor keeps. ``retries`` counts starts anew after a machine was lost, never after a failed
+    training.
     """
 
     key: str
@@ -89,6 +92,7 @@ class Job:
     worker: str
     pool: str
     env: Mapping[str, str] = field(default_factory=dict)
+    detect: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     max_run_time_s: int | None = None
     retries: int = 0
@@ -100,8 +104,8 @@ class Job:
 class Status:
     """How a job is, as its executor says.
 
-    ``phase``: ``queued``, ``running``, ``succeeded``, ``failed``, ``canceled``, ``lost`` (surely not
-    there any more) or ``unknown`` (nobody could be asked: never a failure). ``run`` counts from 0,
+    ``phase``: ``queued``, ``running``, ``succeeded``, ``failed``, ``canceled``, ``lost`` (surely
+    not there any more) or ``unknown`` (nobody could be asked: never a failure). ``run`` counts from 0,
     one more for every start anew. ``machine`` is the trainingVmId, None before anything claimed it.
     """
 

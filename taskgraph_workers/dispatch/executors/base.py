@@ -16,7 +16,12 @@ class Unreachable(Exception):
 
 
 class Impossible(Exception):
-    """This job can never run here (malformed, refused for good): the reason, as a sentence."""
+    """A job that can never run here (malformed, refused for good): the reason, as a sentence."""
+
+
+def trainer_env(job: Job) -> dict[str, str]:
+    """The env of a job's trainer, as far as it is the same in every run."""
+    return {**job.env, "TRAINING_ATTEMPT": str(job.attempt)}
 
 
 class Executor(Protocol):
@@ -44,4 +49,14 @@ class Executor(Protocol):
         """Ask for a job to end. No error where it has ended, or is unknown. Raises Unreachable."""
 
     def progress(self, handle: str) -> Iterable[Progress]:
-        """All that the trainer, and the machine, told so far; the ledger drops what it knows."""
+        """All that the trainer, and the machine, told so far; the ledger drops what it knows.
+
+        Never how the attempt ended. Raises Unreachable.
+        """
+
+    def release(self, handle: str) -> None:
+        """Let go of what an ended job holds, such as a machine made for it.
+
+        Called once its end is recorded, and again until that succeeds: until then the executor must
+        be able to say how it ended. No error where there is nothing. Raises Unreachable.
+        """
