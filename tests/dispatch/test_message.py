@@ -192,7 +192,7 @@ JSON = st.recursive(
 NAMES = st.sampled_from([*ISSUE, "extra"])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400))
 @example(b"\xff" * 10)
 def test_any_bytes_are_read_or_refused(body: bytes):
@@ -203,7 +203,7 @@ def test_any_bytes_are_read_or_refused(body: bytes):
     assert len(digest_of(body)) == 64
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(NAMES, JSON, max_size=6))
 def test_any_json_is_read_or_refused(value: dict[str, Any]):
     """What is read has text in every field, without what no shell, file or database takes."""
@@ -220,7 +220,7 @@ def test_any_json_is_read_or_refused(value: dict[str, Any]):
     assert found.digest == digest_of(canonical(found.body))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_a_damaged_message_is_read_or_refused(data: st.DataObject):
     """A good message with bytes changed, dropped or doubled never raises."""

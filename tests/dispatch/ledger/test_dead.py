@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledgers import NOW, ask, body, judge
 
 from taskgraph_workers.dispatch.brokers.sql import SqlBroker
-from taskgraph_workers.dispatch.ledger import dead, outbox, queries, queue
+from taskgraph_workers.dispatch.ledger import dead, outbox, queries, queue, receipt
 from taskgraph_workers.dispatch.ledger.database import Ledger
 from taskgraph_workers.dispatch.ledger.queue import START
 from taskgraph_workers.dispatch.message import MOST_BYTES
@@ -120,6 +120,20 @@ def test_a_letter_that_is_put_back_frees_its_own_content_alone(ledger: Ledger):
     _, older = ledger.see(dead.letters)
     ledger.do(dead.put_back, older.id, NOW)
     assert ask(ledger, trainingVmSku="ND8").result == "duplicate"
+
+
+def test_a_letter_of_what_runs_by_now_is_a_duplicate(ledger: Ledger):
+    """Putting back a message that was accepted since leads to nothing new."""
+    refusal = Refused("unknown-sku", "this SKU is not known", "r1")
+    ledger.do(receipt.record, body(), refusal, NOW)
+    ask(ledger, trainingVmSku="ND7")
+    assert ask(ledger).result == "reopened"
+    _, older = ledger.see(dead.letters)
+    assert older.body == body()
+    ledger.do(dead.put_back, older.id, NOW)
+    again = SqlBroker(ledger, lambda: NOW).record_next(judge)
+    assert again is not None
+    assert (again.result, ask(ledger).result) == ("duplicate", "duplicate")
 
 
 def test_a_letter_can_be_thrown_away(ledger: Ledger):
