@@ -80,6 +80,7 @@ def fill(conn: Connection, count: int, start: int = 0) -> None:
     request = {**ended, "digest": "x" * 64, "body": content, "sku": "ND6", "image": "a/b"}
     attempt = {**ended, "executor": "local", "job": job_to_text(accepted.job), "handle": "h"}
     attempt.update(tries=0, run=0, next_look=NOW, owned_until=0.0, created_at=NOW)
+    attempt.update(released_at=NOW)
     fact = {"attempt": 1, "run": 0, "seq": 0, "at": NOW, "data": "{}"}
     told = {"body": "{}", "created_at": NOW, "next_try": NOW, "tries": 0, "sent_at": NOW}
     end = {"queue": "ends", "body": b"{}", "visible_at": NOW, "attempts": 0}

@@ -93,7 +93,8 @@ def let_go(conn: Connection, mine: Attempt, next_look: float, tries: int = 0) ->
 def record_handle(conn: Connection, mine: Attempt, handle: str) -> Attempt | None:
     """What its executor calls it. An attempt that was accepted is submitted now."""
     state = SUBMITTED if mine.state == ACCEPTED else mine.state
-    changed = _write(conn, mine, handle=handle, state=state, tries=0, unheard_since=None)
+    fresh = {"tries": 0, "failures": 0, "unheard_since": None}
+    changed = _write(conn, mine, handle=handle, state=state, **fresh)
     if changed is not None and state != mine.state:
         _show(conn, changed)
     return changed
@@ -108,6 +109,12 @@ def unheard(conn: Connection, mine: Attempt, now: float) -> Attempt | None:
     """Nobody could be asked. Since when that is so stays as it was said first."""
     since = mine.unheard_since
     return _write(conn, mine, unheard_since=now if since is None else since)
+
+
+def failed(conn: Connection, mine: Attempt, next_look: float) -> Attempt | None:
+    """Working on it failed in a way nobody knows: counted, and let go of for a while."""
+    counted = _write(conn, mine, failures=mine.failures + 1)
+    return counted and let_go(conn, counted, next_look, mine.tries + 1)
 
 
 def change(conn: Connection, mine: Attempt, to: str, now: float, status: Status) -> Attempt | None:
@@ -128,6 +135,8 @@ def change(conn: Connection, mine: Attempt, to: str, now: float, status: Status)
         values["started_at"] = now
     if to in FINAL:
         values.update(ended_at=now, owner=None, owned_until=0.0, exit_code=status.exit_code)
+        # What was never submitted holds nothing.
+        values.update(next_look=now, released_at=now if mine.handle is None else None)
     changed = _write(conn, mine, **values)
     if changed is None:
         return None
@@ -155,6 +164,47 @@ def ask_cancel(conn: Connection, request_id: str, now: float) -> str | None:
     )
     conn.execute(update(attempts).where(*alive).values(cancel_asked_at=now, next_look=AT_ONCE))
     return str(row.state)
+
+
+def hurry(conn: Connection) -> None:
+    """Have everything that is alive, or held, and nobody's looked at at once."""
+    everything = or_(attempts.c.ended_at.is_(None), attempts.c.released_at.is_(None))
+    nobodys = (everything, attempts.c.owner.is_(None))
+    conn.execute(update(attempts).where(*nobodys).values(next_look=AT_ONCE))
+
+
+def take_held(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]:
+    """Attempts that have ended and still hold something, kept from other dispatchers for a while.
+
+    What is not marked as released by then is taken again, by whoever comes.
+    """
+    found = attempts.select().where(
+        attempts.c.ended_at.is_not(None),
+        attempts.c.released_at.is_(None),
+        attempts.c.next_look <= now,
+    )
+    found = found.order_by(attempts.c.next_look).limit(owner.limit)
+    rows = conn.execute(found.with_for_update(skip_locked=True)).all()
+    until = now + owner.for_s
+    keys = [row.key for row in rows]
+    if keys:
+        conn.execute(update(attempts).where(attempts.c.key.in_(keys)).values(next_look=until))
+    return tuple(_attempt(row, next_look=until) for row in rows)
+
+
+def released(conn: Connection, ended: Attempt, now: float) -> bool:
+    """It holds nothing any more; False if that is known."""
+    return _held(conn, ended, released_at=now)
+
+
+def release_again(conn: Connection, ended: Attempt, next_look: float) -> bool:
+    """Try later to let go of what it holds; False if it holds nothing."""
+    return _held(conn, ended, next_look=next_look, tries=ended.tries + 1)
+
+
+def _held(conn: Connection, ended: Attempt, **values: Any) -> bool:
+    held = (attempts.c.key == ended.key, attempts.c.released_at.is_(None))
+    return conn.execute(update(attempts).where(*held).values(values)).rowcount == 1
 
 
 def read(conn: Connection, request_id: str, attempt: int) -> Attempt | None:

@@ -21,6 +21,8 @@ _ATTEMPT = (
     *(attempts.c.cancel_asked_at, attempts.c.unheard_since, attempts.c.started_at),
     attempts.c.exit_code,
 )
+_ALIVE = attempts.c.ended_at.is_(None)
+_HELD = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
 
 
 def request(conn: Connection, request_id: str) -> Request | None:
@@ -57,18 +59,22 @@ def alive_by_state(conn: Connection) -> dict[str, int]:
 
 
 def is_idle(conn: Connection) -> bool:
-    """Whether nothing is left to do: no start message, nothing alive, every end message sent."""
+    """Whether nothing is left to do.
+
+    No start message, nothing alive or held, every end message sent.
+    """
     if queue.is_waiting(conn, queue.START) or outbox.is_unsent(conn):
         return False
-    found = select(attempts.c.key).where(attempts.c.ended_at.is_(None)).limit(1)
-    return conn.execute(found).first() is None
+    left = (select(attempts.c.key).where(each).limit(1) for each in (_ALIVE, _HELD))
+    return all(conn.execute(each).first() is None for each in left)
 
 
 def next_due(conn: Connection) -> float | None:
     """When the next thing is due (a time that may be past); None if nothing is left to do."""
     due: Sequence[Any] = (
         select(func.min(messages.c.visible_at)).where(messages.c.queue == queue.START),
-        select(func.min(attempts.c.next_look)).where(attempts.c.ended_at.is_(None)),
+        select(func.min(attempts.c.next_look)).where(_ALIVE),
+        select(func.min(attempts.c.next_look)).where(_HELD),
         select(func.min(outbox_table.c.next_try)).where(outbox_table.c.sent_at.is_(None)),
     )
     times = [conn.execute(each).scalar_one() for each in due]

@@ -15,13 +15,25 @@ Migration = Callable[[Connection], None]
 
 
 def _to_2(conn: Connection) -> None:
-    """Dead letters are counted, and it is known which attempts a machine served."""
+    """Dead letters are counted, and it is known which attempts a machine served.
+
+    Failures of attempts are counted, and what ended ones hold is let go of; earlier ones held none.
+    """
     conn.execute(text("ALTER TABLE dead_letters ADD COLUMN times INTEGER NOT NULL DEFAULT 1"))
     conn.execute(
         text(
             "CREATE TABLE uses (machine TEXT NOT NULL, request_id VARCHAR(200) NOT NULL,"
             " attempt INTEGER NOT NULL, run INTEGER NOT NULL,"
             " PRIMARY KEY (machine, request_id, attempt, run))"
+        )
+    )
+    conn.execute(text("ALTER TABLE attempts ADD COLUMN failures INTEGER NOT NULL DEFAULT 0"))
+    conn.execute(text("ALTER TABLE attempts ADD COLUMN released_at FLOAT"))
+    conn.execute(text("UPDATE attempts SET released_at = ended_at"))
+    conn.execute(
+        text(
+            "CREATE INDEX attempts_held ON attempts (next_look)"
+            " WHERE ended_at IS NOT NULL AND released_at IS NULL"
         )
     )
 

@@ -1,7 +1,7 @@
 """The tables of the ledger. Times are seconds since the epoch, JSON is text.
 
-An attempt is alive, and an end message unsent, as long as its time column is null: partial indexes
-are on that, since SQLite takes one only where the query says the same, without parameters.
+An attempt is alive or held, and an end message unsent, as long as its time column is null: partial
+indexes are on that, since SQLite takes one only where the query says the same, without parameters.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
 )
 
 metadata = MetaData()
@@ -105,6 +106,7 @@ attempts = Table(
     Column("exit_code", Integer),
     _time("cancel_asked_at"),
     Column("tries", Integer, nullable=False),
+    Column("failures", Integer, nullable=False, server_default="0"),
     Column("next_look", _TIME, nullable=False),
     Column("owner", Text),
     Column("owned_until", _TIME, nullable=False),
@@ -114,8 +116,11 @@ attempts = Table(
     Column("created_at", _TIME, nullable=False),
     _time("started_at"),
     _time("ended_at"),
+    _time("released_at"),
 )
 _when("attempts_due", attempts.c.next_look, null=attempts.c.ended_at)
+_ended = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
+Index("attempts_held", attempts.c.next_look, sqlite_where=_ended, postgresql_where=_ended)
 
 progress = Table(
     "progress",

@@ -45,7 +45,9 @@ class Recorded:
 class Attempt:
     """One attempt at a request. ``owner`` is the token that its owner's writes are checked by.
 
-    ``run`` counts starts from 0, ``tries`` calls that led nowhere since the last that did.
+    ``run`` counts starts from 0, ``tries`` calls that led nowhere since the last that did,
+    ``failures`` those that failed in a way nobody knows. What it holds at its executor is let go of
+    after its end, at ``released_at``.
     """
 
     request_id: str
@@ -59,6 +61,7 @@ class Attempt:
     exit_code: int | None
     cancel_asked_at: float | None
     tries: int
+    failures: int
     next_look: float
     owner: str | None
     owned_until: float
@@ -68,6 +71,7 @@ class Attempt:
     created_at: float
     started_at: float | None
     ended_at: float | None
+    released_at: float | None
 
     @property
     def is_final(self) -> bool:

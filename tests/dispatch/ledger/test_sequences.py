@@ -169,7 +169,7 @@ class Ledgers(RuleBasedStateMachine):
         if real and forward:
             real.state = self.asked[mine.request_id].state = to
             if to in FINAL:
-                real.owner, real.owned_until = None, 0.0
+                real.owner, real.owned_until, real.next_look = None, 0.0, self.now
                 self.ends[f"{mine.request_id}/{mine.attempt}"] = False
 
     @precondition(lambda self: self.held)
