@@ -352,8 +352,8 @@ class Dispatch:
     ``level``, ``project`` and ``kind`` are the context of its placements. ``skus`` leads from a
     machine type to a worker name; ``images`` are whole-name patterns. ``executor`` names what runs
     requests: ``local``, one of ``executors``, or one that another package has. On this machine
-    ``engine`` runs images (None: the first that works); ``commands`` are words to run, by image,
-    where none does.
+    ``engine`` runs images (None: the first that works), with ``engine_options`` as they are;
+    ``commands`` are words to run, by image, where none does.
     """
 
     path: Path = (*TOP, "dispatch")
@@ -366,4 +366,5 @@ class Dispatch:
     executor: str = "local"
     executors: Mapping[str, Commands] = field(default_factory=dict)
     engine: str | None = None
+    engine_options: tuple[str, ...] = ()
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

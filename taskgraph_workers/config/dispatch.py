@@ -42,6 +42,7 @@ def dispatch(known: Known) -> Shape:
     local = section(
         {
             "engine": about("What runs images; the first that works, unless said.", _engine),
+            "options": about("More options for the engine's run, as they are.", list_of(line)),
             "commands": about("What runs, by image, where no engine does.", table(_argv, a_name)),
         }
     )
@@ -70,6 +71,8 @@ def dispatch(known: Known) -> Shape:
     def read(raw: Any) -> Dispatch | None:
         value = whole(raw)
         local = value.pop("local", {})
+        if "options" in local:
+            local["engine_options"] = local.pop("options")
         return Dispatch(**local, **value) if raw is not None else None
 
     return formed(read, Either((whole,)))

@@ -105,8 +105,9 @@ class Status:
     """How a job is, as its executor says.
 
     ``phase``: ``queued``, ``running``, ``succeeded``, ``failed``, ``canceled``, ``lost`` (surely
-    not there any more) or ``unknown`` (nobody could be asked: never a failure). ``run`` counts from 0,
-    one more for every start anew. ``machine`` is the trainingVmId, None before anything claimed it.
+    not there any more) or ``unknown`` (nobody could be asked: never a failure). ``run`` counts from
+    0, one more for every start anew. ``machine`` is the trainingVmId, None before anything claimed
+    it.
     """
 
     phase: str

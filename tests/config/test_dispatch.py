@@ -105,11 +105,12 @@ def test_commands_of_a_site(project):
                     poll: [az, vm, list, --query, "[?name=='tw-{key}'].{{phase: tags.phase}}"]
                     cancel: [az, vm, delete, --ids, "{handle}"]
                     timeout: 5m
-            local: {engine: none}
+            local: {engine: none, options: [--shm-size, 8g]}
         """
     )
     vms = config.dispatch.executors["vms"]
     assert (config.dispatch.executor, config.dispatch.engine) == ("vms", "none")
+    assert config.dispatch.engine_options == ("--shm-size", "8g")
     assert vms.submit[4:] == ("tw-{key}", "--size", "{sku}")
     assert (vms.name, vms.release, vms.timeout_s) == ("vms", (), 300)
     assert vms.path == ("workers-config", "dispatch", "executors", "vms")

@@ -1,0 +1,242 @@
+"""What runs an image on this machine: a container engine that works, else a command of the site's.
+
+A client alone is no engine: ``docker`` without its daemon can run nothing, so each is asked. The
+name of an image is only ever one word in the argv of an engine, behind all options; it is never
+executed. Values of env are in no argv, where every user of the machine could read them: an engine
+is told their names, and takes the values from its own environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Callable
+
+from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable, trainer_env
+from taskgraph_workers.dispatch.executors.call import Answer, call
+from taskgraph_workers.dispatch.images import name_of
+from taskgraph_workers.dispatch.model import Job
+from taskgraph_workers.model import Dispatch
+
+#: Engines, in the order in which they are asked, and the question. apptainer and singularity have
+#: no daemon to be without.
+PROBES = {
+    "podman": ("info", "--format", "{{.Version.Version}}"),
+    "docker": ("info", "--format", "{{.ServerVersion}}"),
+    "apptainer": ("version",),
+    "singularity": ("version",),
+}
+_PROBE_S = 10.0
+
+#: Where a container finds its folder of progress.
+INSIDE = "/taskgraph-workers"
+
+# Variables that the engine's client itself goes by: a container's get there by a file.
+_CLIENTS = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LC_\w*|LD_\w*|GO\w*|SSL_\w*|SSH_\w*|XDG_\w*"
+    r"|DBUS_\w*|DOCKER_\w*|BUILDKIT_\w*|BUILDX_\w*|PODMAN_\w*|CONTAINERS?_\w*|STORAGE_\w*"
+    r"|REGISTRY_\w*|REGISTRIES_\w*|\w*_PROXY|_\w*|TASKGRAPH_WORKERS_\w*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a job's trainer is started, and what ends it and tells of it where that is a container.
+
+    ``env`` are variables of the process that is started, each with ``prefix`` before its name;
+    ``file`` are lines for an env file at ``env_file``. ``progress_at`` is where the trainer sees
+    the folder of progress.
+    """
+
+    argv: tuple[str, ...]
+    progress_at: str
+    engine: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    file: str = ""
+    stop: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    exists: tuple[str, ...] = ()
+    inspect: tuple[str, ...] = ()
+    wait: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a job's files are: its folder of progress, and where its env file would be."""
+
+    progress: str
+    env_file: str
+    grace_s: int = 30
+
+
+Ask = Callable[[tuple[str, ...]], Answer]
+
+
+class Engines:
+    """The engines of this machine. Those that work are asked again after a while, not each time."""
+
+    def __init__(
+        self, environ: Mapping[str, str], clock: Callable[[], float], ask: Ask | None = None
+    ):
+        self.environ = environ
+        self.clock = clock
+        self.ask = ask or (lambda argv: call(argv, environ, _PROBE_S))
+        self._works: dict[str, tuple[float, str]] = {}
+
+    def first(self, wanted: str | None) -> tuple[str, str]:
+        """Name and program of the engine that is wanted, or of the first; empty for ``none``.
+
+        Raises Unreachable where one is installed and does not work, LookupError where none is.
+        """
+        if wanted == "none":
+            return "", ""
+        broken = []
+        for name in [wanted] if wanted else PROBES:
+            program = shutil.which(name, path=self.environ.get("PATH"))
+            if program is None:
+                continue
+            told = self._fault(name, program)
+            if not told:
+                return name, program
+            broken.append(f"{name} does not work here ({told})")
+        if broken:
+            raise Unreachable("; ".join(broken))
+        raise LookupError(f"there is no {wanted or ', '.join(list(PROBES)[:-1])} here")
+
+    def _fault(self, name: str, program: str) -> str:
+        """Why an engine does not work; empty where it does."""
+        until, known = self._works.get(name, (0.0, ""))
+        if known == program and self.clock() < until:
+            return ""
+        answer = self.ask((program, *PROBES[name]))
+        if answer.code == 0 and answer.out.strip():
+            self._works[name] = (self.clock() + 60.0, program)
+            return ""
+        return answer.told() if answer.code != 0 else "it tells no version"
+
+
+def way_of(job: Job, dispatch: Dispatch, place: Place, engines: Engines) -> Way:
+    """How a job runs here.
+
+    Raises Impossible where it never can, and Unreachable where the engine that could does not work
+    now: both say what to do.
+    """
+    name = name_of(job.image)
+    if name is None:
+        raise Impossible("the image's name is none")
+    command = dispatch.commands.get(job.image) or dispatch.commands.get(name)
+    try:
+        engine, program = engines.first(dispatch.engine)
+    except (LookupError, Unreachable) as error:
+        if command is None or dispatch.engine is not None:
+            raise _nothing(error, command is None) from None
+        engine = program = ""
+    if engine in ("podman", "docker"):
+        return _container(job, dispatch, place, engine, program)
+    if engine:
+        return _apptainer(job, dispatch, place, engine, program)
+    if command is None:
+        raise Impossible(_TO_DO)
+    return Way(command, place.progress, env=trainer_env(job))
+
+
+_TO_DO = (
+    "give the image a command in dispatch.local.commands, or install podman, docker or apptainer"
+)
+
+
+def _nothing(error: Exception, no_command: bool) -> Exception:
+    told = f"{error}, and the image has no command: {_TO_DO}" if no_command else str(error)
+    return Unreachable(told) if isinstance(error, Unreachable) else Impossible(told)
+
+
+def wants_gpus(job: Job) -> bool:
+    """Whether a job's machine is meant to have GPUs."""
+    found = any(str(each.get("detect")).startswith("gpu-") for each in job.detect.values())
+    return bool(job.resources.get("gpus")) or found or bool(job.env.get("GPUS"))
+
+
+def container_name(key: str) -> str:
+    """What a key's container is called."""
+    return f"tw-{key}"
+
+
+def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program: str) -> Way:
+    """Podman and Docker, whose clients take the same words.
+
+    All GPUs are handed over: which of them is for GPUS, or CUDA_VISIBLE_DEVICES, to say, and both
+    count as on the host.
+    """
+    env = trainer_env(job)
+    by_file = {name: value for name, value in env.items() if _CLIENTS.fullmatch(name)}
+    names = [
+        *(n for n in env if n not in by_file),
+        *job.detect,
+        "TRAINING_RUN",
+        "TRAINING_PROGRESS_FILE",
+    ]
+    words = ["--name", container_name(job.key), "--pull", "missing"]
+    words += ["--label", f"taskgraph-workers={job.key}"]
+    words += ["--volume", f"{_plain(place.progress)}:{INSIDE}:Z"]
+    if wants_gpus(job):
+        gpus = {"docker": ["--gpus", "all"], "podman": ["--device", "nvidia.com/gpu=all"]}
+        words += gpus[engine]
+        names.append("CUDA_VISIBLE_DEVICES")
+    words += [word for name in sorted(set(names)) for word in ("--env", name)]
+    words += ["--env-file", place.env_file] if by_file else []
+    named = container_name(job.key)
+    state = "{{.State.Status}} {{.State.ExitCode}}"
+    return Way(
+        argv=(program, "run", *words, *dispatch.engine_options, job.image),
+        progress_at=INSIDE,
+        engine=engine,
+        env={name: value for name, value in env.items() if name not in by_file},
+        file=_env_file(by_file),
+        stop=(program, "stop", "--time", str(place.grace_s), named),
+        remove=(program, "rm", "--force", "--volumes", named),
+        exists=(program, "ps", "--all", "--quiet", "--filter", f"name={named}"),
+        inspect=(program, "inspect", "--type", "container", "--format", state, named),
+        wait=(program, "wait", named),
+    )
+
+
+def _apptainer(job: Job, dispatch: Dispatch, place: Place, engine: str, program: str) -> Way:
+    """Apptainer and Singularity: plain processes, so that ending these ends the container.
+
+    A variable with this prefix is in the container without it, and no other one is.
+    """
+    prefix = f"{engine.upper()}ENV_"
+    words = ["--containall", "--writable-tmpfs", "--bind", f"{_plain(place.progress)}:{INSIDE}"]
+    env = trainer_env(job)
+    if wants_gpus(job):
+        words.append("--nv")
+        if "CUDA_VISIBLE_DEVICES" in os.environ:
+            env.setdefault("CUDA_VISIBLE_DEVICES", os.environ["CUDA_VISIBLE_DEVICES"])
+    return Way(
+        argv=(program, "run", *words, *dispatch.engine_options, f"docker://{job.image}"),
+        progress_at=INSIDE,
+        engine=engine,
+        env=env,
+        prefix=prefix,
+    )
+
+
+def _plain(path: str) -> str:
+    """A path that an engine can take for a volume."""
+    if re.search(r"[:,\s]", path):
+        raise Impossible(
+            f"the folder of the state, {path!r}, has a colon, comma or blank in its name"
+        )
+    return path
+
+
+def _env_file(env: Mapping[str, str]) -> str:
+    for name, value in env.items():
+        if "\n" in value or "\r" in value:
+            raise Impossible(f"{name} can't have a line break in a container")
+    return "".join(f"{name}={value}\n" for name, value in env.items())

@@ -1,0 +1,277 @@
+"""Runs jobs on this machine, each under a supervisor that outlives the dispatcher.
+
+What is true is in files (:mod:`.folder`): any dispatcher can ask, at any time, also after the
+machine was started anew. Whoever asks about a job that nobody watches over, and that has not ended,
+starts its supervisor; that one alone decides what becomes of the job.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Callable
+
+from taskgraph_workers import detect
+from taskgraph_workers.dispatch.executors import folder as files
+from taskgraph_workers.dispatch.executors import processes, progress_file
+from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable
+from taskgraph_workers.dispatch.executors.engines import Engines, Place, Way, way_of
+from taskgraph_workers.dispatch.executors.folder import Folder
+from taskgraph_workers.dispatch.failpoints import reach
+from taskgraph_workers.dispatch.model import VM_CREATED, VM_DESTROYED, Job, Progress, Status
+from taskgraph_workers.implementations import MARK, SHELL
+from taskgraph_workers.model import Dispatch
+
+#: How long a trainer has, from when it is asked to end until it is killed.
+GRACE_S = 30
+
+_KEY = re.compile(r"[a-z2-7]{26}")
+_ENV_FILE = "env"
+
+# How long a supervisor may take to say how it stands; it goes on all the same.
+_ANSWER_S = 15.0
+
+# Its own code and the standard library, whatever the environment says and the folder holds.
+_BOOT = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from taskgraph_workers.dispatch.executors.supervisor import main; main(sys.argv[2:])"
+)
+_ROOT = os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+)
+
+
+class LocalExecutor:
+    """An executor, as :class:`taskgraph_workers.dispatch.executors.base.Executor` says."""
+
+    name = "local"
+
+    def __init__(
+        self,
+        state: str | os.PathLike[str],
+        dispatch: Dispatch,
+        environ: Mapping[str, str] = os.environ,
+        clock: Callable[[], float] = time.time,
+        grace_s: int = GRACE_S,
+    ) -> None:
+        self.jobs = os.path.join(os.path.abspath(state), "jobs")
+        self.dispatch = dispatch
+        self.environ = environ
+        self.clock = clock
+        self.grace_s = grace_s
+        self.machine = socket.gethostname()
+        self.engines = Engines(environ, clock)
+
+    # --- submit ---
+
+    def submit(self, job: Job) -> str:
+        """Start a job; its handle, which is its key."""
+        found = self._folder(job.key)
+        if found is None:
+            raise Impossible("the job's key is none")
+        try:
+            if not found.has(files.JOB):
+                self._make(job, found)
+            reach("local-made")
+            if not self._is_watched(found):
+                self._start(found)
+        except (OSError, ValueError) as error:
+            raise Unreachable(f"the job can't be started on this machine: {error}") from None
+        reach("local-started")
+        return job.key
+
+    def _make(self, job: Job, found: Folder) -> None:
+        """Put a job's folder there, complete; no matter if somebody else is faster."""
+        place = Place(found.at(files.PROGRESS), found.at(_ENV_FILE), self.grace_s)
+        way = way_of(job, self.dispatch, place, self.engines)
+        os.makedirs(self.jobs, mode=0o700, exist_ok=True)
+        new = Folder(tempfile.mkdtemp(prefix=f".{job.key}-", dir=self.jobs))
+        try:
+            os.mkdir(new.at(files.PROGRESS))
+            # A container's user is any. Nobody else gets here: the folder above is private.
+            os.chmod(new.at(files.PROGRESS), 0o777)
+            if way.file:
+                _write_text(new.at(_ENV_FILE), way.file)
+            new.write(files.JOB, self._told(job, way))
+            reach("local-prepared")
+            os.rename(new.path, found.path)
+            files.sync(self.jobs)
+        except OSError:
+            shutil.rmtree(new.path, ignore_errors=True)
+            if not found.has(files.JOB):
+                raise
+
+    def _told(self, job: Job, way: Way) -> dict[str, Any]:
+        """What a supervisor has to know."""
+        return {
+            "version": files.VERSION,
+            "key": job.key,
+            "machine": self.machine,
+            "argv": [*_prelude(job, way), *way.argv],
+            "env": dict(way.env),
+            "prefix": way.prefix,
+            "cwd": os.getcwd(),
+            "progress_at": way.progress_at,
+            "max_run_time_s": job.max_run_time_s,
+            "retries": job.retries,
+            "grace_s": self.grace_s,
+            **{n: list(getattr(way, n)) for n in ("stop", "remove", "exists", "inspect", "wait")},
+        }
+
+    def _start(self, found: Folder) -> str:
+        """Start a supervisor; what it says, empty if it said nothing in time.
+
+        Raises OSError where it can't be started, or broke off.
+        """
+        says, told = os.pipe()
+        try:
+            with open(found.at(files.LOG), "ab") as log:
+                process = subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-I",
+                        "-S",
+                        "-X",
+                        "utf8",
+                        "-c",
+                        _BOOT,
+                        _ROOT,
+                        found.path,
+                        str(told),
+                    ],
+                    env=dict(self.environ),
+                    cwd=os.sep,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    pass_fds=(told,),
+                )
+        finally:
+            os.close(told)
+        with open(says, "rb") as opened:
+            if process.wait() == 0 and not select.select([opened], [], [], _ANSWER_S)[0]:
+                return ""
+            said = opened.read().decode()
+        if not said:
+            raise OSError(f"its supervisor broke off: see {found.at(files.LOG)}")
+        return said
+
+    # --- what there is ---
+
+    def find(self, key: str) -> str | None:
+        """The handle of a key's job; None if there is none."""
+        found = self._folder(key)
+        try:
+            return key if found is not None and found.has(files.JOB) else None
+        except OSError as error:
+            raise Unreachable(f"the folder of jobs can't be read: {error}") from None
+
+    def poll(self, handles: Iterable[str]) -> dict[str, Status]:
+        """How jobs are. One that nobody watches over is taken care of first."""
+        return {handle: self._status(handle) for handle in handles}
+
+    def _status(self, handle: str) -> Status:
+        found = self._folder(handle)
+        try:
+            if found is None or not found.has(files.JOB):
+                return Status("lost", reason="there is no such job on this machine")
+            said = "" if self._is_watched(found) else self._start(found)
+            return self._read(found, said)
+        except (OSError, ValueError, KeyError) as error:
+            return Status("unknown", reason=f"its files can't be read: {error}")
+
+    def _is_watched(self, found: Folder) -> bool:
+        if found.has(files.EXIT):
+            return True
+        known = found.read(files.SUPERVISOR) or {}
+        return processes.is_same(known.get("pid"), known.get("identity"))
+
+    def _read(self, found: Folder, said: str) -> Status:
+        ended = found.read(files.EXIT)
+        runs = found.runs()
+        machine = runs[-1]["machine"] if runs else None
+        if ended is not None:
+            return Status(
+                ended["phase"], ended["run"], machine, ended["reason"], ended["exit_code"]
+            )
+        if not runs:
+            return Status("queued")
+        stuck = "what is left of a lost run can't be ended" if said == "stuck" else ""
+        return Status("running", runs[-1]["run"], machine, stuck)
+
+    def progress(self, handle: str) -> Iterator[Progress]:
+        """What became of the machine, run by run, and what trainers told."""
+        found = self._folder(handle)
+        try:
+            if found is not None and found.has(files.JOB):
+                yield from self._facts(found)
+        except (OSError, ValueError, KeyError) as error:
+            raise Unreachable(f"the progress of a job can't be read: {error}") from None
+
+    def _facts(self, found: Folder) -> Iterator[Progress]:
+        ended, runs, now = found.read(files.EXIT), found.runs(), self.clock()
+        gone = [each["at"] for each in runs[1:]] + ([ended["at"]] if ended else [])
+        for number, run in enumerate(runs):
+            machine = {"trainingVmId": run["machine"]}
+            yield Progress(VM_CREATED, run["at"], number, 0, machine)
+            over = number < len(gone)
+            file = os.path.join(found.at(files.PROGRESS), files.progress_name(number))
+            told = progress_file.read(file, number, now, over)
+            yield from told.facts
+            yield from progress_file.about_ignored(told, number, now, over)
+            if over:
+                yield Progress(VM_DESTROYED, gone[number], number, 0, machine)
+
+    # --- the end ---
+
+    def cancel(self, handle: str) -> None:
+        """Ask for a job to end: its supervisor looks, now or when it is there again."""
+        found = self._folder(handle)
+        try:
+            if found is None or not found.has(files.JOB) or found.has(files.EXIT):
+                return
+            if not found.has(files.CANCEL):
+                found.write(files.CANCEL, {"at": self.clock()})
+            known = found.read(files.SUPERVISOR)
+        except (OSError, ValueError) as error:
+            raise Unreachable(f"the job can't be canceled: {error}") from None
+        if known is not None and isinstance(known.get("pid"), int):
+            processes.signal_same(known["pid"], known.get("identity", ""), signal.SIGUSR1)
+
+    def release(self, handle: str) -> None:
+        """Nothing is held once a job has ended: its folder stays, and answers for its key."""
+
+    def _folder(self, key: str) -> Folder | None:
+        """A key's folder; None for what is no key, and so must not become a path."""
+        return Folder(os.path.join(self.jobs, key)) if _KEY.fullmatch(key) else None
+
+
+def _prelude(job: Job, way: Way) -> list[str]:
+    """What finds out, on this machine and before the trainer, what only the machine knows.
+
+    It does so outside of a container, which takes the values from its client's environment.
+    """
+    if not job.detect:
+        return []
+    text = detect.prelude({name: detect.parse(raw) for name, raw in job.detect.items()})
+    if way.prefix:
+        text += "".join(f'export {way.prefix}{name}="${name}"\n' for name in sorted(job.detect))
+    return [*SHELL, text + 'exec "$@"', MARK]
+
+
+def _write_text(path: str, text: str) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(handle, "w", encoding="utf-8") as opened:
+        opened.write(text)
+        opened.flush()
+        os.fsync(opened.fileno())

@@ -1,0 +1,337 @@
+"""Watches over one job on this machine, from its start to its end, whatever becomes of others.
+
+Started by :mod:`.local` as a process of its own, detached from whoever started it. Whoever starts a
+second one for the same job does no harm: it finds the lock held, or the job ended, and is done.
+
+It promises that a job's trainer runs once, and a second time only where the machine, or the
+supervisor, was lost before the first had ended, and ``retries`` are left. Before that it ends all
+that is left of the lost run; if it can't, nothing new is started.
+
+Only the standard library is imported here, and little of it: see ``start`` of :mod:`.local`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from taskgraph_workers.dispatch.executors import folder as files
+from taskgraph_workers.dispatch.executors import processes
+from taskgraph_workers.dispatch.executors.folder import Folder, progress_name, run_name
+from taskgraph_workers.dispatch.failpoints import reach
+
+#: What a supervisor tells whoever started it.
+CLAIMED, HELD, ENDED, STUCK = "claimed", "held", "ended", "stuck"
+
+#: Ours, which may hold passwords: never a trainer's to see.
+PRIVATE = "TASKGRAPH_WORKERS_"
+
+#: What tells the processes of one run from all others: every run has a value of its own.
+MARK = "TASKGRAPH_WORKERS_RUN"
+
+_OVER, _ALIVE = {"exited", "stopped", "dead"}, {"running", "paused", "restarting", "stopping"}
+
+# How often the marker of a cancellation is looked for, and how long it takes an engine to answer.
+_LOOK_S, _ENGINE_S = 1.0, 60.0
+# When a machine shuts down, trainer and supervisor are told in any order.
+_BOTH_S = 0.5
+# That the program is not there, or can't be one, is the job's fault; the rest is the machine's.
+_NEVER = {
+    errno.ENOENT: 127,
+    errno.ENOTDIR: 127,
+    errno.EACCES: 126,
+    errno.ENOEXEC: 126,
+    errno.E2BIG: 126,
+    errno.EISDIR: 126,
+    errno.EINVAL: 126,
+}
+
+
+class Supervisor:
+    """One job, under way."""
+
+    def __init__(self, folder: Folder, tell: int) -> None:
+        self.folder = folder
+        self.told = tell
+        self.shutdown = False
+        self.wake, wakes = os.pipe()
+        for end in (self.wake, wakes):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        # Functions, since what is ignored here would be ignored by the trainer, too.
+        for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._terminated)
+
+    def _terminated(self, *_: Any) -> None:
+        self.shutdown = True
+
+    def tell(self, word: str) -> None:
+        """Tell whoever started this, once."""
+        if self.told >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self.told, word.encode())
+            os.close(self.told)
+            self.told = -1
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, but not past a signal."""
+        select.select([self.wake], [], [], max(0.0, seconds))
+        try:
+            while os.read(self.wake, 512):
+                pass
+        except BlockingIOError:
+            pass
+
+    # --- the claim ---
+
+    def run(self) -> None:
+        """Bring the job forward as far as can be."""
+        lock = self.folder.lock(files.LOCK)
+        if lock is None:
+            return self.tell(HELD)
+        reach("supervisor-locked")
+        if self.folder.has(files.EXIT):
+            return self.tell(ENDED)
+        me = os.getpid()
+        self.folder.write(files.SUPERVISOR, {"pid": me, "identity": processes.identity(me)})
+        job = self.folder.read(files.JOB)
+        if job is None or job["version"] != files.VERSION:
+            raise ValueError("job.json is none that this version can read")
+        return self._claimed(job)
+
+    def _claimed(self, job: Mapping[str, Any]) -> None:
+        runs = self.folder.runs()
+        training = (
+            self._after_lost(job, len(runs) - 1) if runs else self.folder.lock(files.TRAINING)
+        )
+        if training is None:
+            return self.tell(STUCK)
+        run = len(runs)
+        if self.folder.has(files.CANCEL):
+            return self.end(
+                max(0, run - 1), "canceled", None, "canceled before it ran" if not run else ""
+            )
+        if run > job["retries"]:
+            return self.end(run - 1, "lost", None, "its supervisor, or the machine, was lost")
+        marker = {"run": run, "at": time.time(), "machine": job["machine"]}
+        self.folder.write(run_name(run), marker)
+        reach("run-claimed")
+        self.tell(CLAIMED)
+        return Training(self, job, run, training).run()
+
+    def _after_lost(self, job: Mapping[str, Any], run: int) -> int | None:
+        """End all that is left of a lost run. The lock of the training; None where that failed."""
+        if not self._removed(job):
+            return None
+        until = time.monotonic() + _ENGINE_S
+        while time.monotonic() < until:
+            processes.kill_all_with(MARK, self.mark_of(run))
+            held = self.folder.lock(files.TRAINING)
+            if held is not None:
+                return held
+            time.sleep(0.1)
+        print(f"something of run {run} is still there, and can't be ended", file=sys.stderr)
+        return None
+
+    def _removed(self, job: Mapping[str, Any]) -> bool:
+        """Remove the container of a job, if it is one; whether there surely is none."""
+        if not job["remove"]:
+            return True
+        quiet(job["remove"], _ENGINE_S)
+        there = quiet(job["exists"], _ENGINE_S)
+        return there is not None and there.returncode == 0 and not there.stdout.strip()
+
+    def mark_of(self, run: int) -> str:
+        """What the processes of a run have in their environment."""
+        return self.folder.at(run_name(run))
+
+    def end(self, run: int, phase: str, code: int | None, reason: str) -> None:
+        """Write down how the job ended."""
+        ended = {"phase": phase, "run": run, "exit_code": code, "reason": reason, "at": time.time()}
+        self.folder.write(files.EXIT, ended)
+        reach("exit-written")
+        self.tell(ENDED)
+
+
+class Training:
+    """One run of a job's trainer."""
+
+    def __init__(self, over: Supervisor, job: Mapping[str, Any], run: int, lock: int) -> None:
+        self.over, self.job, self.number, self.lock = over, job, run, lock
+        self.why = ""
+        self.kill_at = float("inf")
+        limit = job["max_run_time_s"]
+        self.until = time.monotonic() + limit if limit else float("inf")
+
+    def run(self) -> None:
+        """Run it, and write down how it ended."""
+        try:
+            process = self._start()
+        except OSError as error:
+            return self._not_started(error)
+        reach("trainer-started")
+        code = self._watch(process)
+        if self.job["exists"]:
+            code = self._container(code)
+        processes.kill_group(process.pid, signal.SIGKILL)
+        processes.kill_all_with(MARK, self.over.mark_of(self.number))
+        reach("trainer-ended")
+        if self.why == "shutdown" or self._both_told(code):
+            return None  # the machine goes down: whoever comes next decides
+        return self.over.end(self.number, *self._outcome(code))
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """The trainer: a session of its own, which holds the lock of the training."""
+        job = self.job
+        own = {
+            "TRAINING_RUN": str(self.number),
+            "TRAINING_PROGRESS_FILE": os.path.join(job["progress_at"], progress_name(self.number)),
+        }
+        said = {job["prefix"] + name: value for name, value in {**job["env"], **own}.items()}
+        kept = {n: v for n, v in os.environ.items() if not n.startswith(PRIVATE)}
+        mark = {MARK: self.over.mark_of(self.number)}
+        with open(self.over.folder.at(files.OUTPUT), "ab") as output:
+            return subprocess.Popen(
+                job["argv"],
+                env={**kept, **said, **mark},
+                cwd=job["cwd"],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                pass_fds=(self.lock,),
+            )
+
+    def _not_started(self, error: OSError) -> None:
+        code = _NEVER.get(error.errno or 0)
+        if code is None:
+            raise error
+        what = error.filename or self.job["argv"][0]
+        reason = f"{what} can't be started: {error.strerror}"
+        return self.over.end(self.number, "failed", code, reason)
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> int:
+        """Wait for a process; end it where it has to."""
+        while True:
+            code = process.poll()
+            if code is not None:
+                return code
+            now = time.monotonic()
+            self._look(process, now)
+            if now >= self.kill_at:
+                self.kill_at = now + _ENGINE_S
+                if self.job["remove"]:
+                    quiet(self.job["remove"], _ENGINE_S)
+                processes.kill_group(process.pid, signal.SIGKILL)
+            self.over.sleep(min(_LOOK_S, self.until - now, self.kill_at - now))
+
+    def _look(self, process: subprocess.Popen[bytes], now: float) -> None:
+        """Begin to end it, once, if somebody or something wants that."""
+        if self.why:
+            return
+        if self.over.folder.has(files.CANCEL):
+            self.why = "canceled"
+        elif self.over.shutdown:
+            self.why = "shutdown"
+        elif now >= self.until:
+            self.why = "overdue"
+        else:
+            return
+        self.until = float("inf")
+        self.kill_at = now + self.job["grace_s"]
+        if self.job["stop"]:
+            subprocess.Popen(self.job["stop"], **_QUIET)
+        else:
+            processes.kill_group(process.pid, signal.SIGTERM)
+
+    def _container(self, code: int) -> int:
+        """How a container ended: its engine's client may end before it, for reasons of its own."""
+        while True:
+            there = quiet(self.job["exists"], _ENGINE_S)
+            if there is not None and there.returncode == 0:
+                if not there.stdout.strip():
+                    return code  # it never was, or was removed by force
+                state = quiet(self.job["inspect"], _ENGINE_S)
+                status, _, ended = ("" if state is None else state.stdout.strip()).partition(" ")
+                if status in _ALIVE:
+                    self._watch(subprocess.Popen(self.job["wait"], **_QUIET))
+                elif status:
+                    quiet(self.job["remove"], _ENGINE_S)
+                    # One that is only "created" was never started: the client knows why.
+                    return int(ended) if status in _OVER else code or 125
+            self.over.sleep(_LOOK_S)
+
+    def _both_told(self, code: int) -> bool:
+        """Whether the machine goes down, so that the trainer was told to end before this was."""
+        if not self.why and code in (-signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM):
+            until = time.monotonic() + _BOTH_S
+            while not self.over.shutdown and time.monotonic() < until:
+                self.over.sleep(until - time.monotonic())
+            return self.over.shutdown
+        return False
+
+    def _outcome(self, code: int) -> tuple[str, int, str]:
+        """Phase, exit code as a shell says it, and reason."""
+        shown = code if code >= 0 else 128 - code
+        if self.why == "canceled":
+            return "canceled", shown, ""
+        if self.why == "overdue":
+            return "failed", shown, f"it ran longer than {self.job['max_run_time_s']} s"
+        if code == 0:
+            return "succeeded", 0, ""
+        if code < 0:
+            return "failed", shown, f"it was killed by {_signal_name(-code)}"
+        return "failed", shown, f"it ended with exit code {shown}"
+
+
+_QUIET: dict[str, Any] = {
+    "stdin": subprocess.DEVNULL,
+    "stdout": subprocess.DEVNULL,
+    "stderr": subprocess.DEVNULL,
+    "start_new_session": True,
+}
+
+
+def quiet(argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str] | None:
+    """Ask an engine; None where it does not answer."""
+    try:
+        return subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def main(argv: Sequence[str]) -> None:
+    """``FOLDER DESCRIPTOR``: watch over the job in a folder; tell how it stands by a descriptor.
+
+    Returns at once in the process that was started: the work is done by a child, which nobody has
+    to wait for.
+    """
+    path, tell = argv
+    if os.fork():
+        os._exit(0)
+    Supervisor(Folder(path), int(tell)).run()
