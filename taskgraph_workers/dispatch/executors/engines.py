@@ -8,7 +8,6 @@ is told their names, and takes the values from its own environment.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -139,7 +138,7 @@ def way_of(job: Job, dispatch: Dispatch, place: Place, engines: Engines) -> Way:
     if engine in ("podman", "docker"):
         return _container(job, dispatch, place, engine, program)
     if engine:
-        return _apptainer(job, dispatch, place, engine, program)
+        return _apptainer(job, dispatch, place, engines.environ, (engine, program))
     if command is None:
         raise Impossible(_TO_DO)
     return Way(command, place.progress, env=trainer_env(job))
@@ -197,7 +196,7 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
         engine=engine,
         env={name: value for name, value in env.items() if name not in by_file},
         file=_env_file(by_file),
-        stop=(program, "stop", "--time", str(place.grace_s), named),
+        stop=(program, "stop", "-t", str(place.grace_s), named),
         remove=(program, "rm", "--force", "--volumes", named),
         exists=(program, "ps", "--all", "--quiet", "--filter", f"name={named}"),
         inspect=(program, "inspect", "--type", "container", "--format", state, named),
@@ -205,24 +204,26 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
     )
 
 
-def _apptainer(job: Job, dispatch: Dispatch, place: Place, engine: str, program: str) -> Way:
+def _apptainer(
+    job: Job, dispatch: Dispatch, place: Place, environ: Mapping[str, str], found: tuple[str, str]
+) -> Way:
     """Apptainer and Singularity: plain processes, so that ending these ends the container.
 
     A variable with this prefix is in the container without it, and no other one is.
     """
-    prefix = f"{engine.upper()}ENV_"
+    engine, program = found
     words = ["--containall", "--writable-tmpfs", "--bind", f"{_plain(place.progress)}:{INSIDE}"]
     env = trainer_env(job)
     if wants_gpus(job):
         words.append("--nv")
-        if "CUDA_VISIBLE_DEVICES" in os.environ:
-            env.setdefault("CUDA_VISIBLE_DEVICES", os.environ["CUDA_VISIBLE_DEVICES"])
+        if "CUDA_VISIBLE_DEVICES" in environ:
+            env.setdefault("CUDA_VISIBLE_DEVICES", environ["CUDA_VISIBLE_DEVICES"])
     return Way(
         argv=(program, "run", *words, *dispatch.engine_options, f"docker://{job.image}"),
         progress_at=INSIDE,
         engine=engine,
         env=env,
-        prefix=prefix,
+        prefix=f"{engine.upper()}ENV_",
     )
 
 

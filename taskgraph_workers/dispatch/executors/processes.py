@@ -26,10 +26,11 @@ def identity(pid: int) -> str | None:
         return None if os.path.exists(f"{_PROC}/self/stat") else _identity_by_ps(pid)
     except ProcessLookupError:
         return None
-    return None if fields[0] in "ZX" else f"{_boot()}/{fields[19]}"
+    return None if fields[0] in "ZX" else f"{boot()}/{fields[19]}"
 
 
-def _boot() -> str:
+def boot() -> str:
+    """What tells that this machine has not been started anew; empty where nothing does."""
     try:
         with open(f"{_PROC}/sys/kernel/random/boot_id", encoding="ascii") as opened:
             return opened.read().strip()

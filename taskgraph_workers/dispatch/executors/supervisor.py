@@ -101,40 +101,44 @@ class Supervisor:
         reach("supervisor-locked")
         if self.folder.has(files.EXIT):
             return self.tell(ENDED)
-        me = os.getpid()
-        self.folder.write(files.SUPERVISOR, {"pid": me, "identity": processes.identity(me)})
         job = self.folder.read(files.JOB)
         if job is None or job["version"] != files.VERSION:
             raise ValueError("job.json is none that this version can read")
-        return self._claimed(job)
-
-    def _claimed(self, job: Mapping[str, Any]) -> None:
+        me = os.getpid()
+        self.folder.write(files.SUPERVISOR, {"pid": me, "identity": processes.identity(me)})
         runs = self.folder.runs()
-        training = (
-            self._after_lost(job, len(runs) - 1) if runs else self.folder.lock(files.TRAINING)
-        )
+        if not runs:
+            return self._next(job, 0, self.folder.lock(files.TRAINING))
+        last = len(runs) - 1
+        # A machine that went down took the container with it, whatever the engine says of it now.
+        here = job["exists"] and runs[last]["boot"] == processes.boot()
+        if here and state_of(job)[0] in _ALIVE | _OVER:
+            self.tell(CLAIMED)
+            since = time.time() - runs[last]["at"]
+            return Training(self, job, last, -1, since).adopt()
+        return self._next(job, last + 1, self._after_lost(job, last))
+
+    def _next(self, job: Mapping[str, Any], run: int, training: int | None) -> None:
+        """Begin a run, if there is to be one; ``training`` is its lock, if that was to be had."""
         if training is None:
             return self.tell(STUCK)
-        run = len(runs)
         if self.folder.has(files.CANCEL):
-            return self.end(
-                max(0, run - 1), "canceled", None, "canceled before it ran" if not run else ""
-            )
+            return self.end(max(0, run - 1), "canceled", None, "" if run else "it never ran")
         if run > job["retries"]:
             return self.end(run - 1, "lost", None, "its supervisor, or the machine, was lost")
         marker = {"run": run, "at": time.time(), "machine": job["machine"]}
-        self.folder.write(run_name(run), marker)
+        self.folder.write(run_name(run), {**marker, "boot": processes.boot()})
         reach("run-claimed")
         self.tell(CLAIMED)
         return Training(self, job, run, training).run()
 
     def _after_lost(self, job: Mapping[str, Any], run: int) -> int | None:
         """End all that is left of a lost run. The lock of the training; None where that failed."""
-        if not self._removed(job):
-            return None
         until = time.monotonic() + _ENGINE_S
         while time.monotonic() < until:
             processes.kill_all_with(MARK, self.mark_of(run))
+            if not self._removed(job):
+                break
             held = self.folder.lock(files.TRAINING)
             if held is not None:
                 return held
@@ -165,12 +169,14 @@ class Supervisor:
 class Training:
     """One run of a job's trainer."""
 
-    def __init__(self, over: Supervisor, job: Mapping[str, Any], run: int, lock: int) -> None:
+    def __init__(
+        self, over: Supervisor, job: Mapping[str, Any], run: int, lock: int, since_s: float = 0.0
+    ) -> None:
         self.over, self.job, self.number, self.lock = over, job, run, lock
         self.why = ""
         self.kill_at = float("inf")
         limit = job["max_run_time_s"]
-        self.until = time.monotonic() + limit if limit else float("inf")
+        self.until = time.monotonic() + limit - since_s if limit else float("inf")
 
     def run(self) -> None:
         """Run it, and write down how it ended."""
@@ -183,11 +189,19 @@ class Training:
         if self.job["exists"]:
             code = self._container(code)
         processes.kill_group(process.pid, signal.SIGKILL)
+        self._over(code)
+
+    def adopt(self) -> None:
+        """Go on where another supervisor was lost: an engine knows how its container is, or was."""
+        self._over(self._container(0))
+
+    def _over(self, code: int) -> None:
+        """Write down how it ended, when nothing of it is left."""
         processes.kill_all_with(MARK, self.over.mark_of(self.number))
         reach("trainer-ended")
         if self.why == "shutdown" or self._both_told(code):
-            return None  # the machine goes down: whoever comes next decides
-        return self.over.end(self.number, *self._outcome(code))
+            return  # the machine goes down: whoever comes next decides
+        self.over.end(self.number, *self._outcome(code))
 
     def _start(self) -> subprocess.Popen[bytes]:
         """The trainer: a session of its own, which holds the lock of the training."""
@@ -260,14 +274,13 @@ class Training:
             if there is not None and there.returncode == 0:
                 if not there.stdout.strip():
                     return code  # it never was, or was removed by force
-                state = quiet(self.job["inspect"], _ENGINE_S)
-                status, _, ended = ("" if state is None else state.stdout.strip()).partition(" ")
+                status, ended = state_of(self.job)
                 if status in _ALIVE:
                     self._watch(subprocess.Popen(self.job["wait"], **_QUIET))
                 elif status:
                     quiet(self.job["remove"], _ENGINE_S)
                     # One that is only "created" was never started: the client knows why.
-                    return int(ended) if status in _OVER else code or 125
+                    return ended if status in _OVER else code or 125
             self.over.sleep(_LOOK_S)
 
     def _both_told(self, code: int) -> bool:
@@ -316,6 +329,13 @@ def quiet(argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
+
+
+def state_of(job: Mapping[str, Any]) -> tuple[str, int]:
+    """A container's status and exit code; an empty status where its engine tells none."""
+    said = quiet(job["inspect"], _ENGINE_S)
+    words = said.stdout.split() if said is not None and said.returncode == 0 else []
+    return (words[0], int(words[1])) if len(words) == 2 else ("", 0)
 
 
 def _signal_name(number: int) -> str:

@@ -72,7 +72,7 @@ def test_cancel_beats_a_start(bench: Bench):
         executor.submit(job())
     executor.cancel(KEY)
     ended = bench.ended(bench.executor())
-    assert (ended.phase, ended.reason) == ("canceled", "canceled before it ran")
+    assert (ended.phase, ended.reason) == ("canceled", "it never ran")
     assert bench.said == []
 
 
