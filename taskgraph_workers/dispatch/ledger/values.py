@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from taskgraph_workers.dispatch.model import FINAL, Job, Message, Progress
@@ -159,7 +159,7 @@ class End:
 
 def job_to_text(job: Job) -> str:
     """A job as JSON: the same text for the same job."""
-    return json.dumps(asdict(job), sort_keys=True, separators=(",", ":"))
+    return json.dumps(vars(job), sort_keys=True, separators=(",", ":"))
 
 
 def job_from_text(text: str) -> Job:
