@@ -35,9 +35,10 @@ help:
 # --- set-up: a stamp in each environment tells when it was last brought up to setup.cfg ---
 
 # In variables, since a comma would part the arguments of `call`.
-DEMO = --editable .
+DEMO = --editable '.[dispatch]'
 TEST = --editable '.[test]'
 DEV = --editable '.[dev,docs,test]'
+CELERY = --editable '.[dispatch]' 'celery[redis]'
 
 # $(call environment,FOLDER,INTERPRETER,WHAT TO INSTALL)
 define environment
@@ -66,6 +67,10 @@ endef
 
 .venvs/merlin/.test: Makefile
 	$(call environment,.venvs/merlin,$(PYTHON),$(MERLIN))
+
+# Celery, which `make bench` compares with, does there what our dispatcher does.
+.venvs/celery/.bench: setup.cfg Makefile
+	$(call environment,.venvs/celery,$(PYTHON),$(CELERY))
 
 # --- the main job ---
 
@@ -123,6 +128,7 @@ docs: .venv/.dev
 
 bench: .venv/.demo
 	$(BIN)/python -m benchmarks
+bench: $(if $(shell command -v redis-server),.venvs/celery/.bench)
 
 clean:
 	rm -rf .venv .venvs build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
