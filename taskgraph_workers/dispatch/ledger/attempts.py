@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
-from sqlalchemy import ColumnElement, Connection, Row, case, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, or_, select, update
 
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.ledger import outbox, progress
@@ -35,6 +35,9 @@ AT_ONCE = 0.0
 
 # The longest reason that is kept.
 _MOST_REASON = 2000
+
+# It has ended, and holds something.
+_HELD = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
 
 _RANK = {ACCEPTED: 0, SUBMITTED: 1, RUNNING: 2, **dict.fromkeys(FINAL, 3)}
 
@@ -168,9 +171,22 @@ def ask_cancel(conn: Connection, request_id: str, now: float) -> str | None:
 
 def hurry(conn: Connection) -> None:
     """Have everything that is alive, or held, and nobody's looked at at once."""
-    everything = or_(attempts.c.ended_at.is_(None), attempts.c.released_at.is_(None))
-    nobodys = (everything, attempts.c.owner.is_(None))
-    conn.execute(update(attempts).where(*nobodys).values(next_look=AT_ONCE))
+    for left in (attempts.c.ended_at.is_(None), _HELD):
+        nobodys = update(attempts).where(left, attempts.c.owner.is_(None))
+        conn.execute(nobodys.values(next_look=AT_ONCE))
+
+
+def free(conn: Connection, is_gone: Callable[[str], bool]) -> int:
+    """Have at once what owners had who are gone; how many these were. They own nothing then."""
+    count = 0
+    for left in (attempts.c.ended_at.is_(None), _HELD):
+        owned = (left, attempts.c.owner.is_not(None))
+        for owner in conn.execute(select(attempts.c.owner).where(*owned).distinct()).scalars():
+            if is_gone(owner):
+                theirs = update(attempts).where(left, attempts.c.owner == owner)
+                nobodys = {"owner": None, "owned_until": 0.0, "next_look": AT_ONCE}
+                count += conn.execute(theirs.values(nobodys)).rowcount
+    return count
 
 
 def take_held(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]:
@@ -178,28 +194,24 @@ def take_held(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]
 
     What is not marked as released by then is taken again, by whoever comes.
     """
-    found = attempts.select().where(
-        attempts.c.ended_at.is_not(None),
-        attempts.c.released_at.is_(None),
-        attempts.c.next_look <= now,
-    )
+    found = attempts.select().where(_HELD, attempts.c.next_look <= now)
     found = found.order_by(attempts.c.next_look).limit(owner.limit)
     rows = conn.execute(found.with_for_update(skip_locked=True)).all()
-    until = now + owner.for_s
+    mine = {"owner": f"{owner.name} {secrets.token_hex(8)}", "next_look": now + owner.for_s}
     keys = [row.key for row in rows]
     if keys:
-        conn.execute(update(attempts).where(attempts.c.key.in_(keys)).values(next_look=until))
-    return tuple(_attempt(row, next_look=until) for row in rows)
+        conn.execute(update(attempts).where(attempts.c.key.in_(keys)).values(mine))
+    return tuple(_attempt(row, **mine) for row in rows)
 
 
 def released(conn: Connection, ended: Attempt, now: float) -> bool:
     """It holds nothing any more; False if that is known."""
-    return _held(conn, ended, released_at=now)
+    return _held(conn, ended, released_at=now, owner=None)
 
 
 def release_again(conn: Connection, ended: Attempt, next_look: float) -> bool:
     """Try later to let go of what it holds; False if it holds nothing."""
-    return _held(conn, ended, next_look=next_look, tries=ended.tries + 1)
+    return _held(conn, ended, next_look=next_look, tries=ended.tries + 1, owner=None)
 
 
 def _held(conn: Connection, ended: Attempt, **values: Any) -> bool:

@@ -78,6 +78,12 @@ def unsent(conn: Connection, limit: int = 1000) -> tuple[End, ...]:
     return tuple(_end(row, row.lease) for row in rows)
 
 
+def end_of(conn: Connection, message_id: str) -> End | None:
+    """One end message, sent or not."""
+    row = conn.execute(select(outbox).where(outbox.c.message_id == message_id)).first()
+    return None if row is None else _end(row, row.lease)
+
+
 def is_unsent(conn: Connection) -> bool:
     """Whether an end message is still to be sent."""
     unsent = select(outbox.c.id).where(outbox.c.sent_at.is_(None))

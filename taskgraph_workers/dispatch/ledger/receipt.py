@@ -24,7 +24,7 @@ from taskgraph_workers.dispatch.ledger.values import (
     job_to_text,
 )
 from taskgraph_workers.dispatch.message import digest_of, end_message, key_of
-from taskgraph_workers.dispatch.model import END_ROWS, Progress, Refused
+from taskgraph_workers.dispatch.model import END_ROWS, FINAL, Progress, Refused
 
 Verdict = Union[Accepted, Refused]
 
@@ -63,6 +63,28 @@ def record(conn: Connection, body: bytes, verdict: Verdict, now: float) -> Recor
         return Recorded(DEAD, reason=verdict.reason)
     received = _Received(body, verdict, verdict.request_id, digest_of(body), now)
     return _record(conn, received)
+
+
+def body_of(conn: Connection, request_id: str) -> bytes:
+    """The message of a request, as it came. Raises LookupError where there is none."""
+    found = select(requests.c.body).where(requests.c.request_id == request_id)
+    row = conn.execute(found).first()
+    if row is None:
+        raise LookupError(request_id)
+    return bytes(row.body)
+
+
+def again(conn: Connection, accepted: Accepted, now: float) -> int | None:
+    """Begin one more attempt at a request that has ended; its number, None if it goes on."""
+    message = accepted.message
+    known = _known(conn, message.request_id)
+    if known is None or known.state not in FINAL:
+        return None
+    received = _Received(b"", accepted, message.request_id, message.digest, now)
+    asked = {"sku": message.sku, "image": message.image, "attempt": known.attempt + 1}
+    fresh = {"state": ACCEPTED, "reason": "", "ended_at": None, **asked}
+    conn.execute(update(requests).where(requests.c.request_id == message.request_id).values(fresh))
+    return _begin(conn, received, known.attempt + 1).attempt
 
 
 def _record(conn: Connection, received: _Received) -> Recorded:

@@ -1,0 +1,136 @@
+"""``dispatch run``: the loop, as a process."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from taskgraph_workers.cli import dispatch_state, options, reading
+from taskgraph_workers.cli.output import Output
+
+if TYPE_CHECKING:
+    from taskgraph_workers.dispatch.brokers.sql import Judge
+    from taskgraph_workers.dispatch.loop import Loop
+
+
+def add_verbs(parser: options.Parser) -> None:
+    """Add ``run`` to ``dispatch``."""
+    verb = options.add_verb(
+        parser,
+        "run",
+        run,
+        "Start what messages ask for, look after it, and tell how it ended.",
+        "taskgraph-workers dispatch run --config examples/dispatch/config.yml --until-idle",
+    )
+    how = verb.add_argument_group("how long").add_mutually_exclusive_group()
+    how.add_argument(
+        "--once",
+        action="store_true",
+        help="take what waits, start it, look once at all that is under way, and end",
+    )
+    how.add_argument(
+        "--until-idle",
+        action="store_true",
+        help="end when every request has ended and every end is told",
+    )
+    group = verb.add_argument_group("project")
+    group.add_argument(
+        "--root",
+        metavar="DIR",
+        help="the folder of its config.yml (default: taskcluster, else taskcluster/ci)",
+    )
+    options.add_config(group)
+    group.add_argument(
+        "--profile", metavar="PROFILE", help="where requests run, in place of what is chosen"
+    )
+    dispatch_state.add_state(verb, runs=True)
+    options.add_output(verb, json=False)
+    verb.add_argument("--log-json", action="store_true", help="log JSON, one object a line")
+
+
+def run(args: argparse.Namespace, output: Output) -> int:
+    """Run the loop until it is told to stop: SIGTERM or SIGINT; what is under way goes on."""
+    stop = Stop()
+    loop = made(args, output, stop)
+    with loop.means.ledger:
+        stop.listen()
+        loop.means.say.info("dispatching", ledger=loop.means.ledger.shown)
+        if args.once:
+            loop.once()
+        else:
+            loop.run(args.until_idle)
+        if stop.asked:
+            loop.means.say.info("stopped; what is under way goes on")
+    return 0
+
+
+class Stop:
+    """Whether somebody asked this process to end. A second time ends it as signals do."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __call__(self) -> bool:
+        """Whether somebody asked."""
+        return self.asked
+
+    def listen(self) -> None:
+        """Hear of signals from now on."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._ask)
+
+    def _ask(self, number: int, _: Any) -> None:
+        self.asked = True
+        signal.signal(number, signal.SIG_DFL)
+
+
+def made(args: argparse.Namespace, output: Output, stopped: Stop) -> Loop:
+    """The loop that the options describe.
+
+    Raises WorkersError for all in the configuration that would turn messages down.
+    """
+    from taskgraph_workers.dispatch import owners
+    from taskgraph_workers.dispatch import state as states
+    from taskgraph_workers.dispatch.log import Log
+    from taskgraph_workers.dispatch.loop import Loop
+    from taskgraph_workers.dispatch.means import Means
+    from taskgraph_workers.dispatch.receive import Intake
+    from taskgraph_workers.errors import WorkersError
+
+    project = reading.project(args)
+    state = dispatch_state.state_of(args)
+    judging, dispatch = judge(args, project, state)
+    executors = states.executors(state, dispatch)
+    ledger = dispatch_state.opened(args, output, create=True)
+    try:
+        broker = states.broker(state, ledger)
+    except WorkersError:
+        ledger.close()
+        raise
+    say = Log(sys.stderr, args.log_json, args.quiet)
+    means = Means(ledger, executors, say, owners.name(), stopped=stopped)
+    return Loop(means, Intake(means, broker, judging))
+
+
+def judge(args: argparse.Namespace, project: reading.Project, state: Any) -> tuple[Judge, Any]:
+    """What is made of messages, and the configuration that says so."""
+    from taskgraph_workers.config import located
+    from taskgraph_workers.dispatch import place
+    from taskgraph_workers.dispatch import state as states
+    from taskgraph_workers.dispatch.receive import judge_of
+    from taskgraph_workers.errors import ConfigError, WorkersError
+
+    config, domain = project.config, project.trust_domain
+    try:
+        choice = place.choice_of(config, args.profile, domain)
+        problems = place.problems(config, choice, domain)
+        if any(problem.severity == "error" for problem in problems):
+            raise ConfigError(*problems)
+    except WorkersError as error:
+        raise located(error, config) from None
+    assert config.dispatch is not None
+    placing = functools.partial(place.place, config, n=1, choice=choice, trust_domain=domain)
+    return judge_of(placing, states.executor_name(state, config.dispatch)), config.dispatch

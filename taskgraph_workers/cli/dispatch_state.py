@@ -1,0 +1,101 @@
+"""The options by which commands of ``dispatch`` find their state, and what they open by them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from taskgraph_workers.cli.output import Output
+from taskgraph_workers.errors import Problem, WorkersError
+
+if TYPE_CHECKING:
+    from taskgraph_workers.dispatch.ledger.database import Ledger
+    from taskgraph_workers.dispatch.ledger.values import Request
+    from taskgraph_workers.dispatch.state import State
+
+
+def add_state(parser: argparse.ArgumentParser, runs: bool = False) -> None:
+    """``--state``, ``--database``, ``--broker``; for what starts trainings ``--executor``, too."""
+    group = parser.add_argument_group("state")
+    add = group.add_argument
+    add(
+        "--state",
+        metavar="DIR",
+        help="the folder of the ledger and of jobs here (default: TASKGRAPH_WORKERS_STATE, "
+        "else taskgraph-workers in XDG_STATE_HOME)",
+    )
+    add(
+        "--database",
+        metavar="URL",
+        help="where the ledger is (default: TASKGRAPH_WORKERS_DATABASE, else --state)",
+    )
+    add(
+        "--broker",
+        metavar="URL",
+        help="what carries messages (default: TASKGRAPH_WORKERS_BROKER, else the ledger)",
+    )
+    if runs:
+        add(
+            "--executor",
+            metavar="NAME",
+            help="what runs requests (default: TASKGRAPH_WORKERS_EXECUTOR, else as configured)",
+        )
+
+
+def state_of(args: argparse.Namespace) -> State:
+    """What the options and the environment say. Raises WorkersError."""
+    from taskgraph_workers.dispatch.state import state_of
+
+    names = ("state", "database", "broker", "executor")
+    return state_of({name: getattr(args, name, None) for name in names})
+
+
+def opened(args: argparse.Namespace, output: Output, create: bool = False) -> Ledger:
+    """The ledger. Raises WorkersError where it can't be opened."""
+    from taskgraph_workers.dispatch import state as states
+
+    ledger = states.ledger(state_of(args), create)
+    output.problems(ledger.warnings)
+    if ledger.migrated_from is not None:
+        output.talk(f"the ledger {ledger.shown} was taken forward from an earlier version")
+    return ledger
+
+
+def known(ledger: Ledger, request_id: str) -> Request:
+    """A request. Raises WorkersError where the ledger has none of this id."""
+    from taskgraph_workers.dispatch.ledger import queries
+
+    found = ledger.see(queries.request, request_id)
+    if found is None:
+        waits = "; if it was sent just now, dispatch run has yet to take it"
+        what = f"there is no request {request_id!r} in {ledger.shown}"
+        raise WorkersError(Problem(what, hint=f"dispatch status lists them{waits}"))
+    return found
+
+
+def object_of(text: str | None, option: str) -> dict[str, Any]:
+    """The JSON object that an option gives. Raises WorkersError."""
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise WorkersError(Problem(f"{option} takes a JSON object", hint='such as {"loss": 0.5}'))
+    return value
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def when(at: float | None) -> str:
+    """A time for people: of today, or with its day; where this machine is."""
+    if at is None:
+        return ""
+    there, today = time.localtime(at), time.localtime()
+    shown = time.strftime("%H:%M:%S", there)
+    return shown if there[:3] == today[:3] else f"{time.strftime('%Y-%m-%d', there)} {shown}"

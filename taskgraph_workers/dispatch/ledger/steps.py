@@ -1,0 +1,102 @@
+"""What the loop writes about an attempt in one transaction: all of it happens, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from taskgraph_workers.dispatch.failpoints import reach
+from taskgraph_workers.dispatch.ledger import attempts, machines, progress
+from taskgraph_workers.dispatch.ledger.machines import Named
+from taskgraph_workers.dispatch.ledger.values import Attempt
+from taskgraph_workers.dispatch.model import (
+    MACHINE_ROWS,
+    VM_CREATED,
+    VM_DESTROYED,
+    VM_STOPPING,
+    Progress,
+    Status,
+)
+
+#: The executor whose machine is this one: nobody made it for a job, and it stays.
+_HERE = "local"
+
+#: In the data of what is told of a machine: which one, and whether it was made for the job.
+_MACHINE, _EPHEMERAL = "trainingVmId", "ephemeral"
+
+
+@dataclass(frozen=True)
+class News:
+    """What was heard of a job: how it is, and facts, some of which may be known."""
+
+    to: str
+    status: Status
+    facts: tuple[Progress, ...] = ()
+
+
+def submitted(conn: Connection, mine: Attempt, handle: str, next_look: float) -> Attempt | None:
+    """Its executor has it; somebody is to look at it then."""
+    changed = attempts.record_handle(conn, mine, handle)
+    return changed and attempts.let_go(conn, changed, next_look)
+
+
+def settled(
+    conn: Connection, mine: Attempt, news: News, now: float, next_look: float
+) -> Attempt | None:
+    """Facts, machine and state; what has not ended is let go of. None where it is not ours."""
+    changed = attempts.change(conn, mine, news.to, now, news.status)
+    if changed is None:
+        return None
+    tell(conn, changed, news.facts, now)
+    reach("before-settled")
+    return changed if changed.is_final else attempts.let_go(conn, changed, next_look)
+
+
+def same(conn: Connection, mine: Sequence[tuple[Attempt, float]]) -> None:
+    """Nothing is new of these: somebody is to look at each then."""
+    for each, next_look in mine:
+        attempts.let_go(conn, each, next_look, each.tries)
+
+
+def unheard(conn: Connection, mine: Sequence[tuple[Attempt, float]], now: float) -> None:
+    """Nobody could be asked about these: since when is kept, and nothing else follows from it."""
+    for each, next_look in mine:
+        changed = attempts.unheard(conn, each, now)
+        if changed is not None:
+            attempts.let_go(conn, changed, next_look, each.tries + 1)
+
+
+def released(conn: Connection, ended: Attempt, facts: Iterable[Progress], now: float) -> bool:
+    """It holds nothing any more, and this is all that will ever be told of it."""
+    tell(conn, ended, facts, now)
+    return attempts.released(conn, ended, now)
+
+
+def tell(conn: Connection, of: Attempt, facts: Iterable[Progress], now: float) -> None:
+    """Write down facts, and what they say of machines. What is known already stays as it is."""
+    known = tuple(facts)
+    progress.append(conn, of.request_id, of.attempt, known)
+    if of.machine is not None:
+        fact = Progress(VM_CREATED, now, of.run, data={_MACHINE: of.machine})
+        if progress.append(conn, of.request_id, of.attempt, [fact]):
+            _machine(conn, of, fact)
+    for fact in known:
+        if fact.name in MACHINE_ROWS:
+            _machine(conn, of, fact)
+
+
+def _machine(conn: Connection, of: Attempt, fact: Progress) -> None:
+    id = fact.data.get(_MACHINE, of.machine)
+    if not isinstance(id, str):
+        return
+    ephemeral = fact.data.get(_EPHEMERAL, of.executor != _HERE)
+    named = Named(id, of.job.pool, bool(ephemeral))
+    if fact.name == VM_CREATED:
+        machines.created(conn, named, fact.at)
+        machines.used(conn, id, (of.request_id, of.attempt), fact.run)
+    elif fact.name == VM_STOPPING:
+        machines.stop_asked(conn, named, fact.at)
+    elif fact.name == VM_DESTROYED:
+        machines.gone(conn, named, fact.at)
