@@ -12,6 +12,8 @@ import time
 import uuid
 from functools import cache
 
+from sqlalchemy import Connection
+
 from taskgraph_workers.config import check
 from taskgraph_workers.dispatch import message, place
 from taskgraph_workers.dispatch.brokers.sql import SqlBroker
@@ -39,10 +41,15 @@ SETTINGS = {
 }
 
 
+def request_id(number: int) -> str:
+    """An id as they are in the field: in no order."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
+
+
 def body(number: int) -> bytes:
-    """A start message; its requestId is as far from the one before as ids in the field are."""
+    """A start message."""
     fields = {
-        "requestId": str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))),
+        "requestId": request_id(number),
         "trainingVmSku": "ND6",
         "trainingImage": "cwolff/my_keras_model",
         "trainingImagesContainer": "images-3-15-2018",
@@ -71,7 +78,7 @@ def _configured() -> tuple[Config, Choice]:
 def put(ledger: Ledger, count: int, first: int = 0) -> None:
     """Have start messages wait in the embedded queue."""
 
-    def puts(conn: queue.Connection) -> None:
+    def puts(conn: Connection) -> None:
         for number in range(first, first + count):
             queue.put(conn, queue.Outgoing(queue.START, body(number)), time.time())
 

@@ -113,3 +113,21 @@ def test_what_fills_a_ledger_is_whole(tmp_path: Path):
         none = {"dead_letters": 0, "schema_version": 1}
         wanted = {**dict.fromkeys(once, 1000), "progress": 3000, **none}
         assert ledger.see(counted) == wanted
+
+
+def test_a_ledger_with_many_rows_is_measured():
+    """A column for each size, and in each a figure for everything, the command's start included."""
+    rows = figures(bench("dispatch_rows", "--sizes", "10", "40"))
+    assert {len(values) for values in rows.values()} == {2}
+    assert {"`dispatch status --json`, the whole process, ms", "memory at most, MiB"} < set(rows)
+    assert all(value > 0 for values in rows.values() for value in values)
+
+
+def test_waiting_is_measured():
+    """Messages one by one, and many at once, are all submitted, and each wait has its figures."""
+    rows = figures(bench("dispatch_latency", "--messages", "3", "--burst", "10"))
+    assert list(rows) == [
+        "one by one: sent to received, ms",
+        "one by one: received to submitted, ms",
+        "all at once: received and submitted, requests/s",
+    ]
