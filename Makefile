@@ -22,7 +22,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 .NOTPARALLEL:
 
 help:
-	@echo "make demo       which tasks of the example pipeline move under another profile"
+	@echo "make demo       which tasks of the example pipeline move under another profile, and a training"
 	@echo "make test       every test, on the newest Taskgraph and on $(OLDER)"
 	@echo "make lint       style, Python 3.9 compatibility, shell scripts"
 	@echo "make format     let ruff rewrite the code in the house style"
@@ -74,6 +74,8 @@ endef
 
 # --- the main job ---
 
+DISPATCH = TASKGRAPH_WORKERS_STATE=build/demo $(BIN)/taskgraph-workers dispatch
+
 # `plan` exits 1 when the profiles differ, which is what is to be seen here.
 demo: .venv/.demo
 	@for profile in gcp-standard onprem; do \
@@ -81,6 +83,12 @@ demo: .venv/.demo
 	    $(BIN)/taskgraph-workers plan --root taskcluster --level 1 --from gcp-spot --profile $$profile; \
 	    code=$$?; [ $$code -le 1 ] || exit $$code; \
 	done
+	@echo; echo "A start message, and the training that it asks for:"
+	@rm -rf build/demo
+	@$(DISPATCH) send examples/dispatch/start.json
+	@$(DISPATCH) run --config examples/dispatch/config.yml --until-idle
+	@$(DISPATCH) status c3feb8b2-287e-11e8-b467-0ed5f89f718b
+	@$(DISPATCH) ends
 
 # --- tests; the newest Taskgraph runs them all, and last ---
 
