@@ -23,14 +23,14 @@ _OF_JOB = ("key", "image", "worker", "pool", "sku", "max-run-time", "env-file")
 PLACEHOLDERS = {
     "submit": _OF_JOB,
     "find": ("key",),
-    "poll": _NAMES,
+    "poll": ("key",),
     "cancel": _NAMES,
     "release": _NAMES,
 }
 
 _ABOUT = {
-    "submit": "Starts a job, and prints its handle (none: its key is its handle).",
-    "find": "Prints the handle of a key's job, or nothing where there surely is none.",
+    "submit": "Starts a job.",
+    "find": "Prints what a key's job is called there, or nothing where there surely is none.",
     "poll": "Prints how a job is: a word, or a JSON object.",
     "cancel": "Asks for a job to end.",
     "release": "Lets go of what a job held, such as its machine, once its end is recorded.",
@@ -75,12 +75,11 @@ def _name(raw: Any) -> str:
 
 def _command(allowed: tuple[str, ...]) -> Shape:
     """A shape: words, at least one of which names the job."""
-
     filled = "|".join(rf"\{{{name}\}}" for name in allowed)
 
-    @takes(type="string", pattern=rf"^([^{{}}\n]|\{{\{{|\}}\}}|{filled})+$")
+    @takes(type="string", pattern=rf"^([^{{}}\n]|\{{\{{|\}}\}}|{filled})*$")
     def word(raw: Any) -> str:
-        value = line(raw)
+        value = "" if raw == "" else line(raw)  # clients take an empty word for "none"
         placeholders(value, allowed)
         return value
 
@@ -88,7 +87,7 @@ def _command(allowed: tuple[str, ...]) -> Shape:
 
     def read(raw: Any) -> tuple[str, ...]:
         value: tuple[str, ...] = words(raw)
-        if "{" in value[0]:
+        if "{" in value[0] or not value[0]:
             stop_at([Fault("the program itself must be written out", at=[0])])
         if not any(set(placeholders(each, allowed)) & set(_NAMES) for each in value):
             hint = "two jobs must never be taken for one; put {key} into a word"

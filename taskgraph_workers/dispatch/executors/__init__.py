@@ -1,0 +1,82 @@
+"""What runs requests, found by name.
+
+``local`` is this machine; ``dispatch.executors`` of the configuration names a site's own. Others
+add theirs by an entry point of the group ``taskgraph_workers.executors``: something that is called
+with a :class:`Setting` and returns an object with all of
+:class:`~taskgraph_workers.dispatch.executors.base.Executor`. It is looked up only for a name that
+is none of the others.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Callable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from taskgraph_workers.dispatch.executors.base import Executor
+    from taskgraph_workers.model import Dispatch
+
+#: Our own.
+LOCAL = "local"
+
+#: Where others register theirs.
+GROUP = "taskgraph_workers.executors"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an executor is made of: the configuration, the folder of the state, and the world."""
+
+    dispatch: Dispatch
+    state: str
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Callable[[], float] = time.time
+
+
+def find(name: str, setting: Setting) -> Executor:
+    """The executor of this name.
+
+    Raises :class:`~taskgraph_workers.errors.ConfigError` where nobody has one, with what there is.
+    """
+    if name == LOCAL:
+        from taskgraph_workers.dispatch.executors.local import LocalExecutor
+
+        return LocalExecutor(setting.state, setting.dispatch, setting.environ, setting.clock)
+    commands = setting.dispatch.executors.get(name)
+    if commands is not None:
+        from taskgraph_workers.dispatch.executors.command import CommandExecutor
+
+        return CommandExecutor(commands, setting.environ, setting.clock)
+    return _foreign(name, setting)
+
+
+def _foreign(name: str, setting: Setting) -> Executor:
+    from taskgraph_workers.errors import ConfigError, Problem, did_you_mean
+
+    points = {point.name: point for point in _entry_points()}
+    if name not in points:
+        hint = did_you_mean(name, (LOCAL, *setting.dispatch.executors, *points))
+        path = (*setting.dispatch.path, "executor") if setting.dispatch.executor == name else ()
+        raise ConfigError(Problem(f"there is no executor {name!r}", path, hint))
+    try:
+        executor: Executor = points[name].load()(setting)
+    except Exception as error:
+        # Somebody else's code: whatever it does wrong, its user wants to know where it is from.
+        why = f"executor {name!r} ({points[name].value}) can't be loaded: {error}"
+        raise ConfigError(Problem(why)) from error
+    return executor
+
+
+def _entry_points() -> list[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    found = entry_points()
+    # Python 3.9 has a dict of groups; later ones select.
+    if isinstance(found, dict):
+        return list(found.get(GROUP, ()))
+    return list(found.select(group=GROUP))

@@ -15,6 +15,10 @@ class Unreachable(Exception):
     """
 
 
+class NotNow(Unreachable):
+    """A job that can't be started at present, where others may be: these need not wait for it."""
+
+
 class Impossible(Exception):
     """A job that can never run here (malformed, refused for good): the reason, as a sentence."""
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Callable
 
-from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable, trainer_env
+from taskgraph_workers.dispatch.executors.base import Impossible, NotNow, trainer_env
 from taskgraph_workers.dispatch.executors.call import Answer, call
 from taskgraph_workers.dispatch.images import name_of
 from taskgraph_workers.dispatch.model import Job
@@ -90,7 +90,7 @@ class Engines:
     def first(self, wanted: str | None) -> tuple[str, str]:
         """Name and program of the engine that is wanted, or of the first; empty for ``none``.
 
-        Raises Unreachable where one is installed and does not work, LookupError where none is.
+        Raises NotNow where one is installed and does not work, LookupError where none is.
         """
         if wanted == "none":
             return "", ""
@@ -104,7 +104,7 @@ class Engines:
                 return name, program
             broken.append(f"{name} does not work here ({told})")
         if broken:
-            raise Unreachable("; ".join(broken))
+            raise NotNow("; ".join(broken))
         raise LookupError(f"there is no {wanted or ', '.join(list(PROBES)[:-1])} here")
 
     def _fault(self, name: str, program: str) -> str:
@@ -122,7 +122,7 @@ class Engines:
 def way_of(job: Job, dispatch: Dispatch, place: Place, engines: Engines) -> Way:
     """How a job runs here.
 
-    Raises Impossible where it never can, and Unreachable where the engine that could does not work
+    Raises Impossible where it never can, and NotNow where the engine that could does not work
     now: both say what to do.
     """
     name = name_of(job.image)
@@ -131,7 +131,7 @@ def way_of(job: Job, dispatch: Dispatch, place: Place, engines: Engines) -> Way:
     command = dispatch.commands.get(job.image) or dispatch.commands.get(name)
     try:
         engine, program = engines.first(dispatch.engine)
-    except (LookupError, Unreachable) as error:
+    except (LookupError, NotNow) as error:
         if command is None or dispatch.engine is not None:
             raise _nothing(error, command is None) from None
         engine = program = ""
@@ -151,7 +151,7 @@ _TO_DO = (
 
 def _nothing(error: Exception, no_command: bool) -> Exception:
     told = f"{error}, and the image has no command: {_TO_DO}" if no_command else str(error)
-    return Unreachable(told) if isinstance(error, Unreachable) else Impossible(told)
+    return NotNow(told) if isinstance(error, NotNow) else Impossible(told)
 
 
 def wants_gpus(job: Job) -> bool:

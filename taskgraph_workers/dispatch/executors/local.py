@@ -37,9 +37,6 @@ GRACE_S = 30
 _KEY = re.compile(r"[a-z2-7]{26}")
 _ENV_FILE = "env"
 
-# How long a supervisor may take to say how it stands; it goes on all the same.
-_ANSWER_S = 15.0
-
 # Its own code and the standard library, whatever the environment says and the folder holds.
 _BOOT = (
     "import sys; sys.path.append(sys.argv[1]); "
@@ -54,6 +51,9 @@ class LocalExecutor:
     """An executor, as :class:`taskgraph_workers.dispatch.executors.base.Executor` says."""
 
     name = "local"
+
+    #: How long a supervisor may take to say how it stands; it goes on all the same.
+    answer_s = 15.0
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class LocalExecutor:
         finally:
             os.close(told)
         with open(says, "rb") as opened:
-            if process.wait() == 0 and not select.select([opened], [], [], _ANSWER_S)[0]:
+            if process.wait() == 0 and not select.select([opened], [], [], self.answer_s)[0]:
                 return ""
             said = opened.read().decode()
         if not said:

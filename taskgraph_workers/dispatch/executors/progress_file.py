@@ -120,10 +120,11 @@ def _content(path: str, told: Told) -> tuple[bytes, bool]:
     except OSError as error:
         told.ignore(0, f"the file can't be opened: {error.strerror}")
         return b"", False
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        told.ignore(0, "it is no file")
+        return b"", False
     with open(handle, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            told.ignore(0, "it is no file")
-            return b"", False
         content = opened.read(MOST_FILE + 1)
     return content[:MOST_FILE], len(content) > MOST_FILE
 

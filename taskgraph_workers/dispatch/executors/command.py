@@ -1,0 +1,268 @@
+"""Runs jobs by a site's own commands: how plain cloud machines, or anything else, are plugged in.
+
+``dispatch.executors.NAME`` gives an argv for each of ``submit``, ``find``, ``poll``, ``cancel``
+and, where something is to be let go of, ``release``. No shell sees them. Words may hold ``{key}``;
+those of ``submit`` also ``{image}``, ``{worker}``, ``{pool}``, ``{sku}``, ``{max-run-time}``
+(seconds, 0 for no limit) and ``{env-file}``, those of ``cancel`` and ``release`` also ``{handle}``,
+which is what ``find`` printed just before. That is a key, a name of the configuration, an image
+that is allowed, what the site's own command says: nothing else of a message is ever a word, and no
+word begins with ``-`` by what is filled in. The trainer's variables are in the environment of
+``submit``, and in ``{env-file}``: lines for a POSIX shell that export them all, name them in
+``TASKGRAPH_WORKERS_ENV``, and find out what only the machine knows.
+
+=========== =====================================================================================
+``submit``  exit code 0: it is started. 65 (EX_DATAERR): it can never run, and standard error says
+            why. Else nobody knows, and ``find`` is asked, now and before the next try.
+``find``    exit code 0: the one line on standard output is what the key's job is called there;
+            nothing at all: there surely is none. Else nobody knows: 1 is what every tool ends with
+            when its login has expired.
+``poll``    exit code 0: a word (``queued``, ``running``, ``succeeded``, ``failed``, ``canceled``,
+            ``lost``), or an object: ``{"phase": ..., "machine", "reason", "exit_code", "run",
+            "progress": [{"name", "at", "seq", "data"}]}``. Else nobody knows.
+``cancel``  exit code 0: it was asked to end. It is asked only where ``find`` finds one.
+``release`` as ``cancel``. It is done when ``find`` finds none any more: then its machine is gone.
+=========== =====================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable
+
+from taskgraph_workers import detect
+from taskgraph_workers.dispatch.executors import progress_file
+from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable, trainer_env
+from taskgraph_workers.dispatch.executors.call import Answer, call
+from taskgraph_workers.dispatch.model import VM_DESTROYED, Job, Progress, Status
+from taskgraph_workers.model import Commands
+
+#: What ``poll`` may say.
+PHASES = ("queued", "running", "succeeded", "failed", "canceled", "lost")
+
+#: The exit code of a ``submit`` that says never: EX_DATAERR of sysexits.h.
+NEVER = 65
+
+# Ours, which may hold passwords, and what commands get of it all the same.
+_PRIVATE = "TASKGRAPH_WORKERS_"
+_ENV, _LIMIT = "TASKGRAPH_WORKERS_ENV", "TASKGRAPH_WORKERS_MAX_RUN_TIME"
+
+# As many jobs are asked about at once; how long what they print may be.
+_AT_ONCE, _MOST_TEXT = 8, 500
+_SHORTEST_SECRET = 4
+
+
+class CommandExecutor:
+    """An executor, as :class:`taskgraph_workers.dispatch.executors.base.Executor` says."""
+
+    def __init__(
+        self,
+        commands: Commands,
+        environ: Mapping[str, str] = os.environ,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = commands.name
+        self.commands = commands
+        self.environ = {n: v for n, v in environ.items() if not n.startswith(_PRIVATE)}
+        self.clock = clock
+        self._told: dict[str, tuple[Progress, ...]] = {}
+        self._gone: dict[str, float] = {}
+
+    # --- start ---
+
+    def submit(self, job: Job) -> str:
+        """Start a job, unless there is one of its key already; its handle, which is its key."""
+        if self._found(job.key) is not None:
+            return job.key
+        answer = self._submitted(job)
+        if answer.code == NEVER:
+            raise Impossible(_hidden(answer, job))
+        if answer.code != 0 and self._found(job.key) is None:
+            raise Unreachable(f"{self.name}: submit failed: {_hidden(answer, job)}")
+        return job.key
+
+    def _submitted(self, job: Job) -> Answer:
+        env = trainer_env(job)
+        folder = tempfile.mkdtemp(prefix="taskgraph-workers-")  # nobody else's to look into
+        try:
+            file = os.path.join(folder, "env")
+            with open(file, "w", encoding="utf-8") as opened:
+                opened.write(env_file(job))
+            values = {
+                "key": job.key,
+                "image": job.image,
+                "worker": job.worker,
+                "pool": job.pool,
+                "sku": job.sku,
+                "max-run-time": str(job.max_run_time_s or 0),
+                "env-file": file,
+            }
+            told = {_ENV: _names(job), _LIMIT: values["max-run-time"]}
+            argv = filled(self.commands.submit, values)
+            return self._call(argv, {**self.environ, **env, **told})
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def find(self, key: str) -> str | None:
+        """The key itself; None if the site's command says that there is no job of it."""
+        return None if self._found(key) is None else key
+
+    def _found(self, key: str) -> str | None:
+        """What a key's job is called there."""
+        answer = self._call(filled(self.commands.find, {"key": key}))
+        if answer.code != 0:
+            raise Unreachable(f"{self.name}: find failed: {answer.told()}")
+        lines = [line.strip() for line in answer.out.splitlines() if line.strip()]
+        if len(lines) > 1:
+            raise Unreachable(f"{self.name}: find printed {len(lines)} lines for one key")
+        if lines and not (len(lines[0]) <= _MOST_TEXT and lines[0].isprintable()):
+            raise Unreachable(f"{self.name}: find printed what can't be a name")
+        return lines[0] if lines else None
+
+    # --- how it is ---
+
+    def poll(self, handles: Iterable[str]) -> dict[str, Status]:
+        """How jobs are, some of them asked about at the same time."""
+        asked = list(dict.fromkeys(handles))
+        if not asked:
+            return {}
+        with ThreadPoolExecutor(min(_AT_ONCE, len(asked))) as pool:
+            return dict(zip(asked, pool.map(self._status, asked)))
+
+    def _status(self, handle: str) -> Status:
+        answer = self._call(filled(self.commands.poll, {"key": handle}))
+        if answer.code != 0:
+            return Status("unknown", reason=f"poll failed: {answer.told()}")
+        try:
+            status, facts = read_status(answer.out, self.clock())
+        except (ValueError, RecursionError) as error:
+            return Status("unknown", reason=f"poll's answer can't be read: {error}")
+        self._told[handle] = facts
+        return status
+
+    def progress(self, handle: str) -> Iterator[Progress]:
+        """What ``poll`` told besides, and that the machine is gone, once it surely is."""
+        gone = self._gone.pop(handle, None)
+        if handle not in self._told and gone is None:
+            status = self._status(handle)
+            if status.phase == "unknown":
+                raise Unreachable(f"{self.name}: {status.reason}")
+        yield from self._told.get(handle, ())
+        if gone is not None:
+            yield Progress(VM_DESTROYED, gone)
+
+    # --- the end ---
+
+    def cancel(self, handle: str) -> None:
+        """Ask for a job to end, if there is one."""
+        found = self._found(handle)
+        if found is not None:
+            self._ask("cancel", handle, found)
+
+    def release(self, handle: str) -> None:
+        """Have its machine let go of, until there is none.
+
+        Raises Unreachable as long as there is one.
+        """
+        self._told.pop(handle, None)
+        if not self.commands.release:
+            return
+        found = self._found(handle)
+        if found is not None:
+            self._ask("release", handle, found)
+            if self._found(handle) is not None:
+                raise Unreachable(f"{self.name}: it was asked to go, and is still there")
+        self._gone[handle] = self.clock()
+
+    def _ask(self, what: str, key: str, found: str) -> None:
+        try:
+            argv = filled(getattr(self.commands, what), {"key": key, "handle": found})
+        except Impossible as error:
+            raise Unreachable(str(error)) from None
+        answer = self._call(argv)
+        if answer.code != 0:
+            raise Unreachable(f"{self.name}: {what} failed: {answer.told()}")
+
+    def _call(self, argv: tuple[str, ...], environ: Mapping[str, str] | None = None) -> Answer:
+        env = self.environ if environ is None else environ
+        return call(argv, env, self.commands.timeout_s)
+
+
+def filled(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    """Words with their placeholders filled in.
+
+    Raises Impossible where a word would become an option by that.
+
+    >>> filled(["--name=tw-{key}", "{{x}}"], {"key": "k"})
+    ('--name=tw-k', '{x}')
+    """
+    made = []
+    for word in words:
+        value = word.format_map(values)
+        if value.startswith("-") and not word.startswith("-"):
+            raise Impossible(f"{value!r} would be taken for an option")
+        made.append(value)
+    return tuple(made)
+
+
+def env_file(job: Job) -> str:
+    """Lines for a POSIX shell: the trainer's variables, their names, and the job's limit."""
+    said = {**trainer_env(job), _ENV: _names(job), _LIMIT: str(job.max_run_time_s or 0)}
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in sorted(said.items())]
+    wanted = {name: detect.parse(raw) for name, raw in job.detect.items()}
+    return "".join(lines) + detect.prelude(wanted)
+
+
+def read_status(text: str, now: float) -> tuple[Status, tuple[Progress, ...]]:
+    """What ``poll`` says. Raises ValueError for what is no answer.
+
+    >>> read_status("running", 0.0)[0].phase
+    'running'
+    """
+    text = text.strip()
+    value = json.loads(text) if text[:1] in ("{", '"') else text
+    if isinstance(value, str):
+        value = {"phase": value}
+    phase = value.get("phase")
+    if phase not in PHASES:
+        raise ValueError(f"its phase is none of {', '.join(PHASES)}")
+    machine, run = value.get("machine"), value.get("run") or 0
+    if not (machine is None or (isinstance(machine, str) and 0 < len(machine) <= _MOST_TEXT)):
+        raise ValueError("its machine is no text")
+    if type(run) is not int or run < 0:
+        raise ValueError("its run is no number")
+    reason = str(value.get("reason") or "")[:_MOST_TEXT]
+    status = Status(phase, run, machine, reason, _exit_code(value.get("exit_code")))
+    facts = value.get("progress") or []
+    if not isinstance(facts, list):
+        raise ValueError("its progress is no list")
+    found = [progress_file.check(each, Progress("", now, run), machine=True) for each in facts]
+    return status, tuple(each for each in found if isinstance(each, Progress))
+
+
+def _exit_code(value: Any) -> int | None:
+    """An exit code, which is text where it comes from a tag or the like."""
+    if value is None or value == "":
+        return None
+    if type(value) is int or (isinstance(value, str) and value.isdigit()):
+        return int(value)
+    raise ValueError("its exit_code is no number")
+
+
+def _names(job: Job) -> str:
+    return " ".join(sorted({*trainer_env(job), *job.detect}))
+
+
+def _hidden(answer: Answer, job: Job) -> str:
+    """How a command failed, without the values of the job, which it may have repeated."""
+    told = answer.told()
+    for value in sorted({*job.env.values(), job.request_id}, key=len, reverse=True):
+        if len(value) >= _SHORTEST_SECRET:
+            told = told.replace(value, "...")
+    return told
