@@ -245,6 +245,30 @@ def test_many_ask_about_one_that_nobody_watches(bench: Bench):
     assert bench.said == ["start 0", "start 1", "end 1"]
 
 
+def test_a_supervisor_that_comes_late(bench: Bench):
+    """One that was started when the job still ran, and looks when it has ended, changes nothing."""
+    executor = bench.executor()
+    executor.submit(job(retries=3))
+    ended = bench.ended(executor)
+    assert executor._start(bench.at()) == "ended"
+    assert bench.ended(executor) == ended
+    assert bench.said == ["start 0", "end 0"]
+
+
+def test_a_supervisor_goes_by_its_own_code(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """Whatever PYTHONPATH, which is the trainer's, and the current folder offer instead."""
+    evil = bench.folder / "evil"
+    evil.mkdir()
+    for name in ("json", "sitecustomize", "taskgraph_workers"):
+        (evil / f"{name}.py").write_text("raise SystemExit(1)")
+    monkeypatch.setenv("PYTHONPATH", str(evil))
+    monkeypatch.chdir(evil)
+    executor = bench.executor("sh", "-c", 'echo "$PYTHONPATH" "$PWD"')
+    executor.submit(job())
+    assert bench.ended(executor).phase == "succeeded"
+    assert Path(bench.at().at("output.log")).read_text() == f"{evil} {evil}\n"
+
+
 def test_it_starts_quickly_and_alone(bench: Bench):
     """A supervisor loads nothing but the standard library and this package's own few files."""
     code = (
