@@ -48,6 +48,7 @@ class Service:
     """
 
     name: str = "local"
+    ephemeral: bool = True
     jobs: dict[str, Job] = field(default_factory=dict)
     starts: Counter[str] = field(default_factory=Counter)
     statuses: dict[str, Status] = field(default_factory=dict)

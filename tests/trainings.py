@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: A configuration whose trainers run on this machine, without any engine.
 CONFIG = """\
-workers: {{aliases: {{g: {{provisioner: p, worker-type: g, implementation: docker-worker, os: linux}}}}}}
+workers:
+    aliases: {{g: {{provisioner: p, worker-type: g, implementation: docker-worker, os: linux}}}}
 workers-config:
     dispatch:
         skus: {{ND6: g}}

@@ -103,7 +103,8 @@ def made(args: argparse.Namespace, output: Output, stopped: Stop) -> Loop:
     project = reading.project(args)
     state = dispatch_state.state_of(args)
     judging, dispatch = judge(args, project, state)
-    executors = states.executors(state, dispatch)
+    executors = states.Executors(state, dispatch)
+    executors.find(states.executor_name(state, dispatch))
     ledger = dispatch_state.opened(args, output, create=True)
     try:
         broker = states.broker(state, ledger)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import Callable, Protocol
 
 from taskgraph_workers.dispatch.backoff import Chance, delay, look_after
 from taskgraph_workers.dispatch.executors.base import Executor
@@ -43,6 +43,13 @@ class Pace:
     rest_s: float = 5.0
 
 
+class Known(Protocol):
+    """Executors by name."""
+
+    def get(self, name: str, /) -> Executor | None:
+        """The executor of this name; None where there is none."""
+
+
 @dataclass
 class Down:
     """An executor that can't be reached: how often in a row, and until when it is left alone."""
@@ -60,7 +67,7 @@ class Means:
     """The ledger, the executors by name, and this dispatcher's own clock, chance and log."""
 
     ledger: Ledger
-    executors: Mapping[str, Executor]
+    executors: Known
     say: Log
     name: str
     pace: Pace = Pace()

@@ -6,6 +6,7 @@ Whom nobody can be asked about is unknown, since some time: never failed, never 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from taskgraph_workers.dispatch.executors.base import Executor, Unreachable
 from taskgraph_workers.dispatch.failpoints import reach
@@ -56,7 +57,7 @@ def reconcile(means: Means, executor: Executor, going: Sequence[Attempt]) -> Non
             same.append((mine, means.next_look(mine)))
             continue
         try:
-            _settle(means, mine, status, facts)
+            _settle(means, mine, News(_to(mine, status), status, facts, executor.ephemeral))
         except LedgerError:
             raise
         except Exception as error:
@@ -94,6 +95,8 @@ def _newest(mine: Attempt, status: Status) -> Status:
     """A status; what is told of an earlier run than is known is no news, not even that it ended."""
     if status.run < mine.run and status.phase in _STATES:
         return Status("queued", mine.run, mine.machine)
+    if status.phase == "lost" and not status.reason:
+        return replace(status, reason=_LOST)
     return status
 
 
@@ -117,31 +120,35 @@ def _facts(means: Means, executor: Executor, mine: Attempt) -> tuple[Progress, .
 
 def _is_same(means: Means, mine: Attempt, status: Status, facts: tuple[Progress, ...]) -> bool:
     """Whether the ledger knows all this already."""
-    to = _STATES[status.phase]
-    known = mine.state == to or (mine.state, to) == (RUNNING, SUBMITTED)
+    known = mine.state == _to(mine, status)
     run = (status.run, status.machine or mine.machine) == (mine.run, mine.machine)
     heard = mine.unheard_since is None and mine.tries == 0
     return known and run and heard and (not facts or means.is_told(mine.key, facts))
 
 
-def _settle(means: Means, mine: Attempt, status: Status, facts: tuple[Progress, ...]) -> None:
+def _to(mine: Attempt, status: Status) -> str:
+    """The state that a status leads to. One that waits for another machine runs all the same."""
     to = _STATES[status.phase]
-    if status.phase == "lost" and not status.reason:
-        status = Status(status.phase, status.run, status.machine, _LOST, status.exit_code)
-    if (mine.state, to) == (RUNNING, SUBMITTED):
-        to = RUNNING  # it waits for another machine: states only move forward
-    news = News(to, status, facts)
+    return RUNNING if (mine.state, to) == (RUNNING, SUBMITTED) else to
+
+
+def _settle(means: Means, mine: Attempt, news: News) -> None:
+    """Write down what is new of a job, and say so."""
     now = means.clock()
     changed = means.ledger.do(steps.settled, mine, news, now, means.next_look(mine))
     reach("after-settled")
     if changed is None:
         return means.say.info("another dispatcher has taken it over", mine.request_id)
-    means.tell(mine.key, facts)
+    means.tell(mine.key, news.facts)
     if mine.unheard_since is not None:
         means.say.info("heard of it again", mine.request_id)
     if changed.state != mine.state:
         means.say.info(
-            to, mine.request_id, run=changed.run, machine=changed.machine, reason=changed.reason
+            news.to,
+            mine.request_id,
+            run=changed.run,
+            machine=changed.machine,
+            reason=changed.reason,
         )
     return None
 
@@ -158,7 +165,7 @@ def release(means: Means) -> int:
             executor.release(ended.handle)
             reach("after-release")
             facts = tuple(executor.progress(ended.handle))
-            means.ledger.do(steps.released, ended, facts, means.clock())
+            means.ledger.do(steps.released, ended, facts, executor.ephemeral, means.clock())
             means.told.pop(ended.key, None)
         except LedgerError:
             raise

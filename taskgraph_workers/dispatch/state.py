@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -28,10 +27,7 @@ STATE, DATABASE = "TASKGRAPH_WORKERS_STATE", "TASKGRAPH_WORKERS_DATABASE"
 BROKER, EXECUTOR = "TASKGRAPH_WORKERS_BROKER", "TASKGRAPH_WORKERS_EXECUTOR"
 
 #: Where other packages offer theirs.
-BROKERS, EXECUTORS = "taskgraph_workers.brokers", "taskgraph_workers.executors"
-
-#: What runs requests without being configured.
-LOCAL = "local"
+BROKERS = "taskgraph_workers.brokers"
 
 _SECRET = re.compile(r"pass|pwd|secret|token|key|sig|credential", re.IGNORECASE)
 _HIDDEN = "***"
@@ -141,25 +137,42 @@ def broker(state: State, opened: Ledger) -> Broker:
     if state.broker is None:
         return SqlBroker(opened)
     scheme = urlsplit(state.broker).scheme
-    made: Broker = _other(BROKERS, scheme, f"{masked(state.broker)}: no broker is called", ())(
-        state.broker
-    )
-    return made
+    for each in _offered():
+        if each.name == scheme:
+            made: Broker = each.load()(state.broker)
+            return made
+    what = f"nobody here knows a broker {scheme!r}: {masked(state.broker)}"
+    hint = did_you_mean(scheme, [each.name for each in _offered()], "leave it out: the ledger")
+    raise WorkersError(Problem(what, hint=hint))
 
 
-def executors(state: State, dispatch: Dispatch) -> dict[str, Executor]:
-    """What runs requests, by name: this machine, the site's own commands, and what is asked for.
+class Executors:
+    """What runs requests, by name; each is made when it is first asked for.
 
-    Raises WorkersError where the one that requests go to is not known.
+    Requests may be under way at one that new ones no longer go to.
     """
-    from taskgraph_workers.dispatch.executors.local import LocalExecutor
 
-    found: dict[str, Executor] = {LOCAL: LocalExecutor(state.folder, dispatch)}
-    wanted = executor_name(state, dispatch)
-    if wanted not in found:
-        made = _other(EXECUTORS, wanted, "no executor is called", found)
-        found[wanted] = made(state.folder, dispatch)
-    return found
+    def __init__(self, state: State, dispatch: Dispatch) -> None:
+        from taskgraph_workers.dispatch.executors import Setting
+
+        self._setting = Setting(dispatch, str(state.folder))
+        self._made: dict[str, Executor | None] = {}
+
+    def get(self, name: str) -> Executor | None:
+        """The executor of this name; None where there is none."""
+        if name not in self._made:
+            try:
+                self._made[name] = self.find(name)
+            except WorkersError:
+                self._made[name] = None
+        return self._made[name]
+
+    def find(self, name: str) -> Executor:
+        """The executor of this name. Raises WorkersError where there is none."""
+        from taskgraph_workers.dispatch.executors import find
+
+        self._made[name] = made = find(name, self._setting)
+        return made
 
 
 def executor_name(state: State, dispatch: Dispatch) -> str:
@@ -167,13 +180,12 @@ def executor_name(state: State, dispatch: Dispatch) -> str:
     return state.executor or dispatch.executor
 
 
-def _other(group: str, name: str, what: str, known: Any) -> Any:
-    """What another package offers under a name. Raises WorkersError where none does."""
-    offered = metadata.entry_points()
-    # Until Python 3.9 a mapping by group, and from 3.12 on none.
-    here = offered.select(group=group) if hasattr(offered, "select") else offered.get(group, ())
-    for each in here:
-        if each.name == name:
-            return each.load()
-    names = [*known, *(each.name for each in here)]
-    raise WorkersError(Problem(f"{what} {name!r}", hint=did_you_mean(name, names)))
+def _offered() -> list[Any]:
+    """What other packages offer."""
+    from importlib import metadata
+
+    found = metadata.entry_points()
+    # Python 3.9 has a dict of groups; later ones select.
+    if isinstance(found, dict):
+        return list(found.get(BROKERS, ()))
+    return list(found.select(group=BROKERS))

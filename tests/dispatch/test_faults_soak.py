@@ -41,7 +41,7 @@ from taskgraph_workers.dispatch.receive import Intake
 JOBS = sys.argv[2]
 
 class Service:
-    name = "local"
+    name, ephemeral = "local", True
     def _of(self, key):
         return sorted(each for each in os.listdir(JOBS) if each.startswith(key))
     def submit(self, job):

@@ -37,6 +37,10 @@ class Executor(Protocol):
     def name(self) -> str:
         """``local``: what ``--executor`` says."""
 
+    @property
+    def ephemeral(self) -> bool:
+        """Whether a job's machine is made for it, and should be gone some time after it."""
+
     def submit(self, job: Job) -> str:
         """Start a job; its handle. The same key again gives the same handle and starts nothing.
 

@@ -68,6 +68,7 @@ class CommandExecutor:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = commands.name
+        self.ephemeral = bool(commands.release)
         self.commands = commands
         self.environ = {n: v for n, v in environ.items() if not n.startswith(_PRIVATE)}
         self.clock = clock

@@ -51,6 +51,7 @@ class LocalExecutor:
     """An executor, as :class:`taskgraph_workers.dispatch.executors.base.Executor` says."""
 
     name = "local"
+    ephemeral = False
 
     #: How long a supervisor may take to say how it stands; it goes on all the same.
     answer_s = 15.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -20,20 +20,21 @@ from taskgraph_workers.dispatch.model import (
     Status,
 )
 
-#: The executor whose machine is this one: nobody made it for a job, and it stays.
-_HERE = "local"
-
-#: In the data of what is told of a machine: which one, and whether it was made for the job.
-_MACHINE, _EPHEMERAL = "trainingVmId", "ephemeral"
+#: In the data of what is told of a machine: which one.
+_MACHINE = "trainingVmId"
 
 
 @dataclass(frozen=True)
 class News:
-    """What was heard of a job: how it is, and facts, some of which may be known."""
+    """What was heard of a job: how it is, and facts, some of which may be known.
+
+    ``ephemeral``: whether its machine was made for it.
+    """
 
     to: str
     status: Status
     facts: tuple[Progress, ...] = ()
+    ephemeral: bool = True
 
 
 def submitted(conn: Connection, mine: Attempt, handle: str, next_look: float) -> Attempt | None:
@@ -49,7 +50,7 @@ def settled(
     changed = attempts.change(conn, mine, news.to, now, news.status)
     if changed is None:
         return None
-    tell(conn, changed, news.facts, now)
+    tell(conn, changed, news.facts, news.ephemeral, now)
     reach("before-settled")
     return changed if changed.is_final else attempts.let_go(conn, changed, next_look)
 
@@ -68,31 +69,33 @@ def unheard(conn: Connection, mine: Sequence[tuple[Attempt, float]], now: float)
             attempts.let_go(conn, changed, next_look, each.tries + 1)
 
 
-def released(conn: Connection, ended: Attempt, facts: Iterable[Progress], now: float) -> bool:
+def released(
+    conn: Connection, ended: Attempt, facts: Sequence[Progress], ephemeral: bool, now: float
+) -> bool:
     """It holds nothing any more, and this is all that will ever be told of it."""
-    tell(conn, ended, facts, now)
+    tell(conn, ended, facts, ephemeral, now)
     return attempts.released(conn, ended, now)
 
 
-def tell(conn: Connection, of: Attempt, facts: Iterable[Progress], now: float) -> None:
+def tell(
+    conn: Connection, of: Attempt, facts: Sequence[Progress], ephemeral: bool, now: float
+) -> None:
     """Write down facts, and what they say of machines. What is known already stays as it is."""
-    known = tuple(facts)
-    progress.append(conn, of.request_id, of.attempt, known)
+    progress.append(conn, of.request_id, of.attempt, facts)
     if of.machine is not None:
         fact = Progress(VM_CREATED, now, of.run, data={_MACHINE: of.machine})
         if progress.append(conn, of.request_id, of.attempt, [fact]):
-            _machine(conn, of, fact)
-    for fact in known:
+            _machine(conn, of, fact, ephemeral)
+    for fact in facts:
         if fact.name in MACHINE_ROWS:
-            _machine(conn, of, fact)
+            _machine(conn, of, fact, ephemeral)
 
 
-def _machine(conn: Connection, of: Attempt, fact: Progress) -> None:
+def _machine(conn: Connection, of: Attempt, fact: Progress, ephemeral: bool) -> None:
     id = fact.data.get(_MACHINE, of.machine)
     if not isinstance(id, str):
         return
-    ephemeral = fact.data.get(_EPHEMERAL, of.executor != _HERE)
-    named = Named(id, of.job.pool, bool(ephemeral))
+    named = Named(id, of.job.pool, ephemeral)
     if fact.name == VM_CREATED:
         machines.created(conn, named, fact.at)
         machines.used(conn, id, (of.request_id, of.attempt), fact.run)
