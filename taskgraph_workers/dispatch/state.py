@@ -95,7 +95,10 @@ def masked(url: str) -> str:
     >>> masked("amqp://me:x@queue.example.com/vhost?heartbeat=5&api_key=x")
     'amqp://me:***@queue.example.com/vhost?heartbeat=5&api_key=***'
     """
-    for secret in sorted(_secrets(url), key=len, reverse=True):
+    secrets = _secrets(url)
+    if url in secrets:
+        return _HIDDEN
+    for secret in sorted(secrets, key=len, reverse=True):
         url = re.sub(rf"([:=]){re.escape(secret)}(?=[@&#;]|$)", rf"\1{_HIDDEN}", url)
     return url
 
@@ -184,8 +187,6 @@ def _offered() -> list[Any]:
     """What other packages offer."""
     from importlib import metadata
 
-    found = metadata.entry_points()
+    found: Any = metadata.entry_points()
     # Python 3.9 has a dict of groups; later ones select.
-    if isinstance(found, dict):
-        return list(found.get(BROKERS, ()))
-    return list(found.select(group=BROKERS))
+    return list(found.select(group=BROKERS) if hasattr(found, "select") else found.get(BROKERS, ()))

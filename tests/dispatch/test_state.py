@@ -1,0 +1,120 @@
+"""Where a dispatcher's state is, and that no password is seen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from taskgraph_workers.dispatch import owners
+from taskgraph_workers.dispatch import state as states
+from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.state import masked, state_of
+from taskgraph_workers.errors import WorkersError
+from taskgraph_workers.model import Commands, Dispatch
+
+PASSWORD = "amqp://me:hunter2@queue.example.com/vhost"
+
+
+def test_a_folder_is_found_in_the_usual_order():
+    """The option, the variable, XDG_STATE_HOME if it is absolute, and a folder of the home."""
+    environ = {"HOME": "/home/me", "XDG_STATE_HOME": "/var/me", states.STATE: "/env"}
+    found = []
+    for option in ("/option", None):
+        found.append(str(state_of({"state": option}, environ).folder))
+    del environ[states.STATE]
+    found.append(str(state_of({}, environ).folder))
+    environ["XDG_STATE_HOME"] = "relative"
+    found.append(str(state_of({}, environ).folder))
+    assert found == [
+        "/option",
+        "/env",
+        "/var/me/taskgraph-workers",
+        "/home/me/.local/state/taskgraph-workers",
+    ]
+
+
+@pytest.mark.parametrize("name", ["database", "broker"])
+def test_a_password_is_taken_from_the_environment_only(name: str):
+    """On a command line it is refused, with the variable to put it in, and is not repeated."""
+    variable = f"TASKGRAPH_WORKERS_{name.upper()}"
+    with pytest.raises(WorkersError, match=variable) as refused:
+        state_of({name: PASSWORD}, {})
+    assert "hunter2" not in str(refused.value)
+    assert getattr(state_of({}, {variable: PASSWORD}), name) == PASSWORD
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (PASSWORD, "amqp://me:***@queue.example.com/vhost"),
+        ("postgresql://me@db/x", "postgresql://me@db/x"),
+        ("amqp://me:p@ss@host/", "amqp://me:***@host/"),
+        ("amqp://:secret@host/", "amqp://:***@host/"),
+        ("azure://queue?sas_token=abc&x=1", "azure://queue?sas_token=***&x=1"),
+        ("redis://host/0?password=abc", "redis://host/0?password=***"),
+        ("http://[::1", "***"),
+    ],
+)
+def test_what_is_secret_in_a_url_is_not_shown(url: str, shown: str):
+    """P12: passwords and tokens, wherever they stand; what can't be read is not shown at all."""
+    assert masked(url) == shown
+
+
+def test_what_nobody_knows_is_said_without_its_secrets(tmp_path: Path):
+    """A broker or database of another kind is refused, and its password kept."""
+    environ = {states.STATE: str(tmp_path), states.BROKER: PASSWORD}
+    environ[states.DATABASE] = "oracle://me:hunter2@db/x"
+    state = state_of({}, environ)
+    with pytest.raises(WorkersError, match="oracle") as refused:
+        states.ledger(state)
+    assert "hunter2" not in str(refused.value)
+    with states.ledger(state_of({"state": str(tmp_path)}, {})) as ledger:
+        with pytest.raises(WorkersError, match="amqp") as refused:
+            states.broker(state, ledger)
+        assert "hunter2" not in str(refused.value)
+    with pytest.raises(WorkersError, match="no URL"):
+        state_of({}, {states.BROKER: "me:hunter2"})
+
+
+def test_without_configuration_it_is_this_machine(tmp_path: Path):
+    """SQLite in the folder, its own queue, the local executor; nothing else is needed."""
+    state = state_of({"state": str(tmp_path / "s")}, {})
+    with states.ledger(state) as ledger:
+        assert isinstance(states.broker(state, ledger), SqlBroker)
+    assert (tmp_path / "s" / "ledger.sqlite").stat().st_mode & 0o077 == 0
+    executors = states.Executors(state, Dispatch())
+    assert executors.find(states.executor_name(state, Dispatch())).name == "local"
+
+
+def test_a_database_may_be_named_by_its_url(tmp_path: Path):
+    """The folder of a SQLite ledger, as a URL."""
+    state = state_of({"database": f"sqlite:///{tmp_path}/here"}, {})
+    states.ledger(state).close()
+    assert (tmp_path / "here" / "ledger.sqlite").exists()
+
+
+def test_executors_that_requests_are_still_at_are_known(tmp_path: Path):
+    """Beside the one that new ones go to; one that nobody has is no error until it is chosen."""
+    commands = {"cloud": Commands("cloud", release=("x",)), "lab": Commands("lab")}
+    state = state_of({"state": str(tmp_path), "executor": "lab"}, {})
+    dispatch = Dispatch(executor="cloud", executors=commands)
+    executors = states.Executors(state, dispatch)
+    assert states.executor_name(state, dispatch) == "lab"
+    found = [executors.get(name) for name in ("cloud", "lab", "local", "gone")]
+    assert [each and each.ephemeral for each in found] == [True, False, False, None]
+    with pytest.raises(WorkersError, match="no executor"):
+        executors.find("gone")
+
+
+def test_an_owner_that_is_gone_is_known_on_its_machine():
+    """This process is there; one that ended is gone; of another machine's nobody can tell."""
+    mine = f"{owners.name()} token"
+    here, pid, identity = mine.rpartition(" ")[0].rsplit(":", 2)
+    assert pid == str(os.getpid())
+    assert not owners.is_gone(mine)
+    assert owners.is_gone(f"{here}:{pid}:{identity}0 token")
+    assert owners.is_gone(f"{here}:4194999:{identity} token")
+    assert not owners.is_gone(f"elsewhere:{pid}:{identity}0 token")
+    assert not owners.is_gone("anything at all")
