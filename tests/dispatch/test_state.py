@@ -109,7 +109,7 @@ def test_executors_that_requests_are_still_at_are_known(tmp_path: Path):
 
 
 def test_an_owner_that_is_gone_is_known_on_its_machine():
-    """This process is there; one that ended is gone; of another machine's nobody can tell."""
+    """What runs is there; what ended is gone; of another machine's nobody can tell."""
     mine = f"{owners.name()} token"
     here, pid, identity = mine.rpartition(" ")[0].rsplit(":", 2)
     assert pid == str(os.getpid())
