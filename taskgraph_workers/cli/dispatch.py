@@ -9,8 +9,6 @@ from taskgraph_workers.cli import dispatch_acts, dispatch_run, dispatch_show, op
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
 
-_SUMMARY = "Start trainings that messages ask for, each once, and tell how they ended."
-
 # Inside of `dispatch`, where the column of texts begins.
 _TEXT_AT = 12
 
@@ -20,18 +18,18 @@ def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers,
         run,
-        _SUMMARY,
+        "Start trainings that messages ask for, each once, and tell how they ended.",
         "taskgraph-workers dispatch send start.json\n"
         "  taskgraph-workers dispatch run --until-idle\n"
         "  taskgraph-workers dispatch status --watch",
     )
     parser.usage = f"{parser.prog} COMMAND [options]"
-    parser.add_argument("verb", metavar="COMMAND", nargs="?", help="one of those above")
+    parser.add_argument("verb", metavar="COMMAND", nargs="?", help="one of those below")
     options.add_output(parser, json=False)
     for module in (dispatch_run, dispatch_acts, dispatch_show):
         module.add_verbs(parser)
     told = [f"  {name:{_TEXT_AT - 2}}{each.description}" for name, each in parser.verbs.items()]
-    parser.description = "\n".join([_SUMMARY, "", "commands:", *told])
+    parser.epilog = "\n".join(["commands:", *told, "", parser.epilog or ""])
     parser.set_defaults(verbs=tuple(parser.verbs))
 
 
