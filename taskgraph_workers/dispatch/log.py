@@ -52,7 +52,7 @@ class Log:
             sign = "" if level == INFO else f"{level}: "
             about = f"{_plain(request_id)}: " if request_id is not None else ""
             more = "".join(f" {name}={_plain(value)}" for name, value in said.items())
-            line = f"{at} {sign}{about}{event}{more}"
+            line = f"{at} {sign}{about}{_printable(event)}{more}"
         print(line, file=self.stream, flush=True)
 
 
@@ -77,6 +77,11 @@ def where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return type(error).__name__ + place
+
+
+def _printable(text: str) -> str:
+    """A text on one line, whatever is in it."""
+    return text if text.isprintable() else json.dumps(text)
 
 
 def _plain(value: Any) -> str:

@@ -8,6 +8,7 @@ from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.ledger import outbox
 from taskgraph_workers.dispatch.ledger.errors import LedgerError
 from taskgraph_workers.dispatch.ledger.values import End
+from taskgraph_workers.dispatch.log import where
 from taskgraph_workers.dispatch.means import Means
 
 
@@ -28,7 +29,8 @@ def relay(means: Means, broker: Broker) -> int:
         except LedgerError:
             raise
         except Exception as error:
-            means.unforeseen(f"sending the end message {end.message_id} failed", error)
+            about = str(end.body["requestId"])
+            means.say.error("its end message could not be sent", about, error=where(error))
             _failed(means, end)
             continue
         reach("after-publish")

@@ -71,3 +71,19 @@ def test_all_that_is_nobodys_can_be_looked_at_at_once(ledger: Ledger):
     mine = own(ledger)
     assert (mine.request_id, theirs.request_id) == ("r1", "r2")
     assert ledger.do(attempts.own, ME, NOW) == ()
+
+
+def test_what_those_had_who_are_gone_is_due_at_once(ledger: Ledger):
+    """Of what lives and of what is held; what others own stays theirs."""
+    ended = started(ledger, "r1")
+    ledger.do(attempts.change, ended, "succeeded", NOW, Status("succeeded"))
+    ledger.do(attempts.take_held, Owner("dead", 60.0), NOW)
+    ask(ledger, "r2")
+    own(ledger, name="dead")
+    ask(ledger, "r3")
+    theirs = own(ledger, name="alive")
+    assert ledger.do(attempts.free, lambda owner: owner.startswith("dead ")) == 2
+    assert [each.request_id for each in ledger.do(attempts.take_held, ME, NOW)] == ["r1"]
+    assert [each.request_id for each in ledger.do(attempts.own, ME, NOW)] == ["r2"]
+    assert ledger.do(attempts.keep, theirs, NOW + 60) is not None
+    assert ledger.do(attempts.free, lambda owner: False) == 0
