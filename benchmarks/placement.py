@@ -2,7 +2,7 @@
 
 Run by hand, from the root of the tree, with the package installed::
 
-    python -m benchmarks.placement --tasks 20000 --kinds 50 --runs 5
+    python -m benchmarks placement --tasks 20000 --kinds 50 --runs 5
 
 Prints a table in Markdown. ``per task`` is the time that the three transforms add to the same
 tasks going through three transforms that do nothing, the work on each kind (configuration, choice,
@@ -15,16 +15,15 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
-from benchmarks import project
+from benchmarks import project, tables
 
 Step = Callable[[Any, Iterable[dict[str, Any]]], Iterable[dict[str, Any]]]
 
@@ -110,28 +109,24 @@ def whole_run(tasks: int, kinds: int, runs: int) -> tuple[list[float], list[floa
     return without, placed
 
 
-def spread(values: list[float], digits: int) -> str:
-    """Minimum, median and maximum for a table."""
-    shown = (min(values), statistics.median(values), max(values))
-    return " | ".join(f"{value:.{digits}f}" for value in shown)
-
-
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description="What placement costs.")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks placement", description="What placement costs."
+    )
     parser.add_argument("--tasks", type=int, default=20_000)
     parser.add_argument("--kinds", type=int, default=50)
     parser.add_argument("--runs", type=int, default=5)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     inside = per_task(given.tasks, given.kinds, given.runs)
     without, placed = whole_run(given.tasks, given.kinds, given.runs)
-    ratios = [b / a for a, b in zip(without, placed)]
-    print(f"{given.tasks} tasks of {given.kinds} kinds, {given.runs} runs\n")
-    print("| what | minimum | median | maximum |\n|---|---|---|---|")
-    print(f"| per task, microseconds | {spread(inside, 2)} |")
-    print(f"| whole run without the plugin, CPU s | {spread(without, 2)} |")
-    print(f"| whole run with the plugin, CPU s | {spread(placed, 2)} |")
-    print(f"| ratio, pair by pair | {spread(ratios, 3)} |")
+    tables.show(
+        f"{given.tasks} tasks of {given.kinds} kinds, {given.runs} runs",
+        ("per task, microseconds", inside, 2),
+        ("whole run without the plugin, CPU s", without, 2),
+        ("whole run with the plugin, CPU s", placed, 2),
+        ("ratio, pair by pair", [b / a for a, b in zip(without, placed)], 3),
+    )
 
 
 if __name__ == "__main__":

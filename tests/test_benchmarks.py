@@ -12,23 +12,33 @@ ROOT = Path(__file__).resolve().parent.parent
 FULL = "from taskgraph.main import main; main()"
 
 
-def test_placement_is_measured():
-    """`make bench` runs, here on a small project, and has a figure in each line of its table."""
-    small = ["--tasks", "4", "--kinds", "2", "--runs", "1"]
+def rows(name: str, *options: str) -> list[str]:
+    """What has a figure in the table of a benchmark, here of a small case."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", *small],
+        [sys.executable, "-m", "benchmarks", name, "--runs", "1", *options],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert re.findall(r"^\| (.+?) \| -?[\d.]+ \|", done.stdout, re.MULTILINE) == [
+    return re.findall(r"^\| (.+?) \| -?[\d.]+ \|", done.stdout, re.MULTILINE)
+
+
+def test_placement_is_measured():
+    """Its part of `make bench` has a figure in each line of its table."""
+    assert rows("placement", "--tasks", "4", "--kinds", "2") == [
         "per task, microseconds",
         "whole run without the plugin, CPU s",
         "whole run with the plugin, CPU s",
         "ratio, pair by pair",
     ]
+
+
+def test_widths_are_measured():
+    """Its part of `make bench` has a figure for each shape of graph."""
+    shapes = [row.partition(",")[0] for row in rows("widths", "--tasks", "40")]
+    assert shapes == ["chains", "layers", "near", "anywhere"]
 
 
 def test_what_is_compared_is_the_same_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
