@@ -1,0 +1,119 @@
+# shellcheck shell=bash
+job_id() { echo "$SLURM_JOB_ID"; }
+restarts() { echo "${SLURM_RESTART_COUNT:-0}"; }
+requeue_job() { scontrol requeue "$SLURM_JOB_ID"; }
+
+# Forget what an outer step, or the shell that submitted this job, would tell every srun.
+forget_steps() {
+    unset "${!SLURM_STEP@}" "${!SLURM_CPU_BIND@}" "${!SLURM_MEM@}" "${!SLURM_NTASKS@}" "${!SRUN_@}" \
+        "${!SLURM_GPUS_PER_@}" "${!SLURM_GPU_BIND@}" SLURM_GPUS SLURM_GRES SLURM_NPROCS SLURM_EXACT \
+        SLURM_OVERLAP SLURM_OVERCOMMIT SLURM_CPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_DISTRIBUTION \
+        SLURM_EXCLUSIVE SLURM_HINT SLURM_THREADS_PER_CORE SLURM_EXPORT_ENV SLURM_HOSTFILE
+}
+forget_steps
+mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+next_node=0
+
+# A worker may end, or fail, without the others of its step: --wait=0, --kill-on-bad-exit=0.
+worker_step() { srun --export=ALL --mpi=none --input=none --wait=0 --kill-on-bad-exit=0 "$@"; }
+
+# How many workers go on each node, into counts: 2x3,1x1 is 2 on each of three nodes, 1 on the next.
+deal() { # ON
+    local part i total=0
+    counts=()
+    for part in ${1//,/ }; do
+        for ((i = 0; i < ${part#*x}; i++)); do
+            counts+=("${part%x*}")
+            ((total += ${part%x*}))
+        done
+    done
+    [ ${#counts[@]} -ne ${#nodes[@]} ] || return 0
+    echo "planned for ${#counts[@]} nodes, here are ${#nodes[@]}: dealing $total workers over them" >&2
+    counts=("${nodes[@]/*/0}")
+    for ((i = 0; i < total; i++)); do
+        ((counts[next_node % ${#nodes[@]}] += 1, next_node += 1))
+    done
+}
+
+# Workers that hold cores and GPUs get them from srun, each its own. The others hold nothing, since
+# their tasks bring an srun: --overlap lets it have the cores, -O more workers than cores be there.
+start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES-OF-ITS-TASKS] COMMAND
+    local name=$1 command=${*: -1} first=0 on='' cores='' gpus=0 memory='' gres='' said count node counts
+    for said in "${@:2:$#-2}"; do
+        local "${said%%=*}=${said#*=}"
+    done
+    deal "$on"
+    for count in $(printf '%s\n' "${counts[@]}" | sort -run); do
+        [ "$count" -gt 0 ] || continue
+        local here=() has=(--overlap -O -c 1 --gres=none)
+        for node in "${!nodes[@]}"; do
+            [ "${counts[node]}" -ne "$count" ] || here+=("${nodes[node]}")
+        done
+        if [ "$cores" ]; then
+            has=(--exact -c "$cores" --gres=none)
+            [ "$gpus" -eq 0 ] || has=(--exact -c "$cores" "--gpus-per-task=$gpus")
+            [ -z "$memory" ] || has+=("--mem=$((memory * count))M")
+        fi
+        worker_step "${has[@]}" --nodelist="$(IFS=,; echo "${here[*]}")" -N ${#here[@]} \
+            --ntasks-per-node="$count" -n $((count * ${#here[@]})) \
+            bash -c "$(declare -f forget_steps run_worker); run_worker \"\$@\"" \
+            bash "$name" "$first" "${cores:+holds}${gres:+gres=$gres}" "$gpus" "$command" &
+        pids+=($!)
+        ((first += count * ${#here[@]}))
+    done
+}
+
+# One worker, on its node. Its file tells end_workers which process to ask; see there.
+# shellcheck disable=SC2317 # srun calls it
+run_worker() { # NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
+    local folder=/tmp/workers-$UID-$SLURM_JOB_ID-$SLURMD_NODENAME
+    local file=$folder/$SLURM_STEP_ID.$SLURM_PROCID pid status
+    export WORKER_NAME=$1.j$SLURM_JOB_ID.$(($2 + SLURM_PROCID)).$SLURMD_NODENAME
+    forget_steps
+    case $3 in
+    holds) [ "$4" -gt 0 ] || [ -z "$SLURM_JOB_GPUS" ] || export CUDA_VISIBLE_DEVICES= ;;
+    *)
+        # To its tasks it is as in the script itself, save that each srun takes what it asks for.
+        export SLURM_EXACT=1 SLURM_NNODES=$SLURM_JOB_NUM_NODES
+        export SLURM_TASKS_PER_NODE=$SLURM_JOB_CPUS_PER_NODE
+        [ -z "$3" ] || export SLURM_GRES=${3#gres=}
+        ;;
+    esac
+    trap : TERM INT HUP USR1 USR2
+    set -m # Without it the worker and all its tasks, in the background, would ignore an INT.
+    bash -c "$5" &
+    pid=$!
+    set +m
+    if (umask 077 && mkdir -p "$folder") && [ -O "$folder" ]; then
+        echo "$pid" >"$file"
+    else
+        echo "$WORKER_NAME can't be ended warmly: $folder isn't ours" >&2
+    fi
+    while :; do
+        wait "$pid" 2>/dev/null
+        status=$?
+        kill -0 "$pid" 2>/dev/null || break
+    done
+    rm -f "$file" "$file.ending"
+    rmdir "$folder" 2>/dev/null
+    return "$status"
+}
+
+# TERM to the main process of each worker, and to nothing else: a task's own srun has to live on.
+# (A TERM to srun leaves only KillWait, and scancel's reach every process.) On each node a step
+# stays until the last worker has gone, since some may be starting still.
+end_workers() {
+    worker_step --overlap -O -c 1 --gres=none -N ${#nodes[@]} -n ${#nodes[@]} --ntasks-per-node=1 \
+        bash -c "$(declare -f end_here); end_here" >/dev/null 2>&1 &
+}
+
+# shellcheck disable=SC2317 # srun calls it
+end_here() {
+    local folder=/tmp/workers-$UID-$SLURM_JOB_ID-$SLURMD_NODENAME file pid
+    while [ "$SECONDS" -lt 30 ] || [ -d "$folder" ]; do
+        for file in "$folder"/*[0-9]; do
+            [ -s "$file" ] && read -r pid <"$file" && mv "$file" "$file.ending" && kill -TERM "$pid"
+        done
+        sleep 1
+    done
+}
