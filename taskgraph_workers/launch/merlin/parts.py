@@ -31,16 +31,13 @@ def part(spec: Spec, groups: Sequence[Group], options: Options, notes: Notes) ->
     everywhere, clashes = _started(groups, spec.overlap)
     if options.groups:
         return _chosen(spec, groups, everywhere, options, notes)
-    kinds: dict[tuple[Batch | None, tuple[str, ...]], list[Group]] = {}
-    for group in everywhere:
-        kinds.setdefault(_kind(group), []).append(group)
-    if not kinds:
+    if not everywhere:
         return Part((), spec.batch, clashes)
-    kind = _here(list(kinds), options.host)
+    kind = _here([_kind(group) for group in everywhere], options.host)
+    here = tuple(group for group in everywhere if _kind(group) == kind)
     others = tuple(group.name for group in everywhere if _kind(group) != kind)
-    here = kinds[kind]
     _foreign(here, options, notes)
-    return Part(tuple(here), _batch(spec, here[0]), clashes, others, everywhere)
+    return Part(here, _batch(spec, here[0]), clashes, others, everywhere)
 
 
 def _started(groups: Sequence[Group], overlap: bool) -> tuple[tuple[Group, ...], tuple[Clash, ...]]:
@@ -71,7 +68,7 @@ def _chosen(
     here, clashes = starting(wanted, spec.overlap)
     if not here:
         return Part((), spec.batch, clashes, (), everywhere)
-    if len({_kind(group)[0] for group in here}) > 1:
+    if any(_kind(group)[0] != _kind(here[0])[0] for group in here):
         what = f"the groups chosen have batch blocks of their own: that of {here[0].name} counts"
         notes.warn(what, here[0].path, here[0].worker.line, "launch them one by one")
     _foreign(here, options, notes)

@@ -72,9 +72,11 @@ class _Workers:
         for order in _orders(list(served)):
             for steps in itertools.product(*(self._largest(served[owner]) for owner in order)):
                 way = self._spread(chain.number, order, steps)
-                if way and way not in found:
+                if way not in found:
                     found.append(way)
-        return found
+        # Whoever is in no stage at all counts as a step of which nothing is known.
+        nothing = dict.fromkeys((step for each in served.values() for step in each), 0)
+        return [{**nothing, **way} for way in found if way]
 
     def _spread(
         self, count: int | None, order: Sequence[tuple[str, ...]], steps: Sequence[str]
