@@ -1,0 +1,174 @@
+"""What is to be sized, as numbers: kinds of tasks, and the mixtures of them that workers may run.
+
+Steps that need the same are one kind. The mixtures are a polymatroid: those that the workers can
+run are those where no set of kinds has more tasks than its *rank*, the most tasks of these kinds
+that all workers together can run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import permutations
+from typing import NamedTuple
+
+from taskgraph_workers.launch.size.flow import most_tasks
+
+#: Of more kinds than these, not every set of them is looked at: what follows is a bound.
+MOST_KINDS = 8
+#: Of so many kinds every order is looked at.
+MOST_ORDERED = 4
+#: So many corners of the mixtures are looked at.
+MOST_CORNERS = 64
+
+
+class Kind(NamedTuple):
+    """What a task takes: so many different nodes, and on each of them these needs, by axis."""
+
+    nodes: int
+    need: tuple[int, ...]
+
+    def covers(self, other: Kind) -> bool:
+        """Whether the other fits wherever this one does."""
+        return self.nodes >= other.nodes and all(a >= b for a, b in zip(self.need, other.need))
+
+
+class Lot(NamedTuple):
+    """Tasks that there are only so many of, and what they are (group, kind) for each group."""
+
+    most: int
+    runs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Nodes of one capacity, kinds of tasks, and groups of workers that run them.
+
+    ``free`` are, for each group, the kinds that there may be any number of; ``lots`` are the
+    others.
+    """
+
+    capacity: tuple[int, ...]
+    kinds: tuple[Kind, ...]
+    numbers: tuple[int, ...]
+    free: tuple[frozenset[int], ...]
+    lots: tuple[Lot, ...] = ()
+    _ranks: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def rank(self, mask: int) -> int:
+        """The most tasks at once of the kinds in a set (bit by bit)."""
+        if mask not in self._ranks:
+            self._ranks[mask] = self._rank(mask)
+        return self._ranks[mask]
+
+    def _rank(self, mask: int) -> int:
+        free = [any(mask >> kind & 1 for kind in kinds) for kinds in self.free]
+        sure = sum(number for number, is_free in zip(self.numbers, free) if is_free)
+        left = [0 if is_free else number for number, is_free in zip(self.numbers, free)]
+        lots = [
+            (lot.most, [group for group, kind in lot.runs if mask >> kind & 1 and left[group]])
+            for lot in self.lots
+        ]
+        return sure + most_tasks(left, [lot for lot in lots if lot[0] and lot[1]])
+
+    @cached_property
+    def family(self) -> tuple[tuple[int, int], ...]:
+        """Sets of kinds that are looked at, each with its rank: all where the kinds are few."""
+        whole = (1 << len(self.kinds)) - 1
+        if len(self.kinds) <= MOST_KINDS:
+            masks: Iterable[int] = range(1, whole + 1)
+        else:
+            single = (1 << kind for kind in range(len(self.kinds)))
+            masks = {*single, whole, *map(_mask, self.free)} - {0}
+        return tuple((mask, self.rank(mask)) for mask in masks)
+
+    def allows(self, counts: Sequence[int]) -> bool:
+        """Whether nothing that is looked at tells that these are too many tasks at once."""
+        return all(_total(counts, mask) <= rank for mask, rank in self.family)
+
+    def can_run(self, counts: Sequence[int]) -> bool:
+        """Whether the workers can surely run so many tasks of each kind at once."""
+        if len(self.kinds) <= MOST_KINDS:
+            return self.allows(counts)
+        groups = [[g for g, free in enumerate(self.free) if k in free] for k in range(len(counts))]
+        return most_tasks(self.numbers, list(zip(counts, groups))) == sum(counts)
+
+    def most_of(self, kind: int, counts: Sequence[int]) -> int:
+        """How many tasks of a kind there may be beside those of the other kinds."""
+        bit = 1 << kind
+        return min(r - _total(counts, mask & ~bit) for mask, r in self.family if mask & bit)
+
+    def corners(self, first: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Mixtures that are corners, each with an order of kinds that makes it.
+
+        In this order each group has as many tasks of a kind as it can. All corners that there are
+        where the kinds are few; ``first`` are the kinds in the order of how soon they matter.
+        """
+        seen = set()
+        for order in self._orders(first):
+            counts, mask, before = [0] * len(self.kinds), 0, 0
+            for kind in order:
+                mask |= 1 << kind
+                counts[kind], before = self.rank(mask) - before, self.rank(mask)
+            if tuple(counts) not in seen:
+                seen.add(tuple(counts))
+                yield tuple(counts), tuple(order)
+
+    def _orders(self, first: Sequence[int]) -> Iterator[Sequence[int]]:
+        if len(first) <= MOST_ORDERED:
+            yield from permutations(first)
+            return
+        for start in first[:MOST_CORNERS]:
+            yield [start, *(kind for kind in first if kind != start)]
+
+    def without(self, group: int) -> Problem:
+        """The same with one worker of a group less."""
+        numbers = tuple(n - (at == group) for at, n in enumerate(self.numbers))
+        return Problem(self.capacity, self.kinds, numbers, self.free, self.lots)
+
+
+def problem_of(
+    capacity: tuple[int, ...],
+    groups: Sequence[tuple[int, Iterable[Kind]]],
+    lots: Sequence[Lot] = (),
+) -> Problem:
+    """A problem from groups: how many workers, and the kinds that they run any number of."""
+    kinds = list(dict.fromkeys(kind for _, each in groups for kind in each))
+    at = {kind: index for index, kind in enumerate(kinds)}
+    free = tuple(frozenset(at[kind] for kind in each) for _, each in groups)
+    return Problem(capacity, tuple(kinds), tuple(n for n, _ in groups), free, tuple(lots))
+
+
+def leanest(problem: Problem) -> Problem:
+    """The same without the kinds that a group need not run to be at its worst: covered ones."""
+    free = tuple(
+        frozenset(k for k in kinds if not _is_covered(problem.kinds, k, kinds))
+        for kinds in problem.free
+    )
+    lots = []
+    for lot in problem.lots:
+        runs = [r for r in lot.runs if not _is_covered(problem.kinds, r[1], free[r[0]], True)]
+        if runs:
+            lots.append(Lot(lot.most, tuple(runs)))
+    used = sorted({k for kinds in free for k in kinds} | {k for lot in lots for _, k in lot.runs})
+    at = {kind: index for index, kind in enumerate(used)}
+    return Problem(
+        problem.capacity,
+        tuple(problem.kinds[kind] for kind in used),
+        problem.numbers,
+        tuple(frozenset(at[kind] for kind in kinds) for kinds in free),
+        tuple(Lot(lot.most, tuple((g, at[k]) for g, k in lot.runs)) for lot in lots),
+    )
+
+
+def _is_covered(kinds: Sequence[Kind], kind: int, by: Iterable[int], itself: bool = False) -> bool:
+    return any(kinds[other].covers(kinds[kind]) for other in by if itself or other != kind)
+
+
+def _mask(kinds: Iterable[int]) -> int:
+    return sum(1 << kind for kind in kinds)
+
+
+def _total(counts: Sequence[int], mask: int) -> int:
+    return sum(count for kind, count in enumerate(counts) if mask >> kind & 1)

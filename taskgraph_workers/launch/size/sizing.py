@@ -1,0 +1,139 @@
+"""How many nodes: every answer that can be told, and the one that is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from taskgraph_workers.errors import Problem
+from taskgraph_workers.launch.model import (
+    MODES,
+    LaunchError,
+    Size,
+    Sizing,
+    Stage,
+    WorkerGroup,
+)
+from taskgraph_workers.launch.size import words
+from taskgraph_workers.launch.size.answers import (
+    certain_size,
+    exclusive_size,
+    packed_size,
+    useful_size,
+)
+from taskgraph_workers.launch.size.build import unknown
+from taskgraph_workers.launch.size.refuse import refusals
+from taskgraph_workers.model import Node
+
+_OPTIONS = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
+
+
+def size(
+    groups: Sequence[WorkerGroup],
+    node: Node | None,
+    stages: Sequence[Stage] = (),
+    mode: str | None = None,
+    given: int | None = None,
+) -> Sizing:
+    """How many nodes the groups' workers take, by every way to count.
+
+    ``mode`` is one of :data:`~taskgraph_workers.launch.model.MODES`, or None for ``packed`` where
+    it can be told and else ``exclusive``; ``given`` are the nodes that the user wrote.
+    Raises LaunchError for tasks that can never run, and where the answer that is wanted can't be
+    told.
+    """
+    groups = [group for group in groups if group.number and group.demands]
+    problems = refusals(groups, node, given)
+    if not groups:
+        problems = (Problem("there is no worker to launch", hint="say how many: number: 1"),)
+    if problems:
+        raise LaunchError(*problems)
+    missing = unknown(groups, node)
+    sizes = _sizes(groups, node, stages, missing)
+    notes = [_note(axis, groups) for axis in missing]
+    if given is not None:
+        return Sizing("given", given, sizes, (*notes, *_disagreement(given, mode, sizes)))
+    taken = mode or ("packed" if sizes["packed"] else "exclusive")
+    answer = sizes.get(taken)
+    if answer is None:
+        raise LaunchError(_untold(taken, mode, missing, stages))
+    return Sizing(taken, answer.nodes, sizes, tuple(notes))
+
+
+def _sizes(
+    groups: Sequence[WorkerGroup],
+    node: Node | None,
+    stages: Sequence[Stage],
+    missing: Sequence[str],
+) -> dict[str, Size | None]:
+    sizes: dict[str, Size | None] = dict.fromkeys(MODES)
+    sizes["exclusive"] = exclusive_size(groups)
+    if node is not None and not missing:
+        packed = packed_size(groups, node)
+        sure = certain_size(groups, node, packed)
+        if sure.nodes < packed.nodes:
+            packed = Size(sure.nodes, packed.exact, packed.why)
+        sizes["packed"], sizes["certain"] = packed, sure
+        if stages:
+            sizes["useful"] = useful_size(groups, node, stages, packed)
+    return sizes
+
+
+def _note(axis: str, groups: Sequence[WorkerGroup]) -> Problem:
+    demand = next(d for g in groups for d in g.demands if getattr(d, axis))
+    what = words.amount(axis, getattr(demand, axis))
+    have = words.NAMES[axis]
+    return Problem(
+        f"a task of {demand.step} takes {what} of a node, and how many {have} a node has is unknown"
+        if axis != "memory_mib"
+        else f"a task of {demand.step} takes {what}, and how much a node has is unknown",
+        hint=f"--node {_OPTIONS[axis]} says it; without it only `exclusive` can be told",
+        severity="warning",
+        line=demand.line,
+    )
+
+
+def _disagreement(
+    given: int, mode: str | None, sizes: Mapping[str, Size | None]
+) -> tuple[Problem, ...]:
+    """A warning where the nodes that the user wrote are not those that come out."""
+    name = mode or ("packed" if sizes["packed"] else "exclusive")
+    answer = sizes.get(name)
+    if answer is None or answer.nodes == given:
+        return ()
+    fewer = (
+        "with fewer, some workers' tasks wait for others'"
+        if given < answer.nodes
+        else "the others stay idle"
+    )
+    enough = f"{words.counted(answer.nodes, 'node')} ({name}) are what all tasks at once take"
+    return (
+        Problem(
+            f"the allocation is written as {words.counted(given, 'node')}, but {enough}: {fewer}",
+            hint="leave the number out, and it is worked out",
+            severity="warning",
+        ),
+    )
+
+
+def _untold(
+    taken: str, mode: str | None, missing: Sequence[str], stages: Sequence[Stage]
+) -> Problem:
+    """Why the answer that is wanted can't be told, and what tells it."""
+    if taken not in MODES:
+        return Problem(f"{taken!r} is no way to size", hint=f"there is: {', '.join(MODES)}")
+    options = ",".join(_OPTIONS[axis] for axis in missing) or "cores=N"
+    if taken == "useful" and not missing and not stages:
+        return Problem(
+            "how many tasks there can be at once is unknown, so `useful` can't be told",
+            hint="--mode packed counts the workers instead",
+        )
+    if taken == "exclusive":
+        return Problem(
+            "how many nodes the workers take can't be told: no step says `nodes` or has a launcher"
+            + ("" if mode else ", and what a node has is unknown"),
+            hint=f"--node {options} says what a node has; or say the nodes: --nodes N",
+        )
+    return Problem(
+        f"what a node has is unknown, so `{taken}` can't be told",
+        hint=f"--node {options} says it; or say the nodes: --nodes N",
+    )

@@ -1,0 +1,52 @@
+"""Numbers of sizing as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from taskgraph_workers.launch.model import Demand
+from taskgraph_workers.launch.size.build import AXES, needs, nodes_of
+from taskgraph_workers.units import mib_text
+
+#: The axes as people call them.
+NAMES = {"cores": "cores", "gpus": "GPUs", "memory_mib": "memory"}
+
+
+def amount(axis: str, value: int) -> str:
+    """An amount of one axis.
+
+    >>> amount("cores", 1), amount("gpus", 4), amount("memory_mib", 2048)
+    ('1 core', '4 GPUs', '2GiB of memory')
+    """
+    if axis == "memory_mib":
+        return f"{mib_text(value)} of memory"
+    return counted(value, "core" if axis == "cores" else "GPU")
+
+
+def bare(axis: str, value: int) -> str:
+    """The same without the name of a thing, behind an amount that has it."""
+    return mib_text(value) if axis == "memory_mib" else str(value)
+
+
+def counted(number: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "node"), counted(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def needed(demand: Demand) -> str:
+    """What a task takes.
+
+    >>> needed(Demand("a", nodes=2, cores=4)), needed(Demand("b", cores=1, gpus=4))
+    ('2 nodes x 4 cores', '1 node x (1 core + 4 GPUs)')
+    """
+    return f"{counted(nodes_of(demand), 'node')} x {each_of(needs(demand))}"
+
+
+def each_of(need: Iterable[int]) -> str:
+    """What is taken on each node."""
+    parts = [amount(axis, value) for axis, value in zip(AXES, need) if value]
+    return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"

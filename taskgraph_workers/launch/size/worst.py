@@ -1,0 +1,136 @@
+"""The mixture of tasks that takes most nodes, among all that the workers may run at once.
+
+Mixtures are looked at in boxes: so many tasks of each kind at least, so many at most. What holds
+the box's upper corner holds every mixture in it, so most boxes need no closer look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from taskgraph_workers.launch.size.kinds import Kind, Problem
+from taskgraph_workers.launch.size.pack import Packing, Run, pack, quick, quick_bound
+from taskgraph_workers.launch.size.patterns import Load
+from taskgraph_workers.launch.size.work import OutOfWork, Work
+
+#: A mixture, or a corner of a box: how many tasks of each kind.
+Counts = tuple[int, ...]
+
+
+class Worst(NamedTuple):
+    """Between how many nodes the answer is, a mixture that needs ``lower``, and its packing."""
+
+    lower: int
+    upper: int
+    counts: Counts
+    runs: tuple[Run, ...]
+
+
+class _Corner(NamedTuple):
+    """A corner of the mixtures, the order of kinds that makes it, and how it is packed."""
+
+    counts: Counts
+    order: tuple[int, ...]
+    packing: Packing
+
+
+def load_of(problem: Problem, counts: Counts) -> Load:
+    """A mixture as a load."""
+    return Load(problem.capacity, problem.kinds, counts)
+
+
+def shares(problem: Problem) -> list[float]:
+    """For each kind, how much of a node a task takes, by its tightest axis, times its nodes."""
+    return [share(kind, problem.capacity) for kind in problem.kinds]
+
+
+def share(kind: Kind, capacity: Sequence[int]) -> float:
+    """How many nodes a task takes, by its tightest axis."""
+    return kind.nodes * max((n / c for n, c in zip(kind.need, capacity) if c), default=0.0)
+
+
+class Climb:
+    """The best corner, and then box after box until no mixture can take more nodes."""
+
+    def __init__(self, problem: Problem, work: Work) -> None:
+        self.problem, self._work = problem, work
+        self.corner = self._corner()
+        self.upper = self.corner.packing.nodes
+        self._boxes: list[tuple[int, int, Counts, Counts]] = []
+        self._made = 0
+
+    @property
+    def lower(self) -> int:
+        """The nodes that the worst mixture so far needs at least."""
+        return self.corner.packing.lower
+
+    def _corner(self) -> _Corner:
+        sizes = shares(self.problem)
+        first = sorted(range(len(sizes)), key=lambda kind: -sizes[kind])
+        best, top = None, 0
+        for counts, order in self.problem.corners(first):
+            packing = self._pack(counts)
+            top = max(top, packing.nodes)
+            if best is None or packing.lower > best.packing.lower:
+                best = _Corner(counts, order, packing)
+        assert best is not None
+        self._unsure = top
+        return best
+
+    def _pack(self, counts: Counts) -> Packing:
+        part = self._work.part(self._work.left // 4)
+        before = part.left
+        packing = pack(load_of(self.problem, counts), part)
+        self._work.left -= min(before - max(part.left, 0) + 20, self._work.left)
+        return packing
+
+    def run(self) -> Worst:
+        """The worst mixture. ``upper`` is above ``lower`` where the work ran out."""
+        ranks = [self.problem.rank(1 << kind) for kind in range(len(self.problem.kinds))]
+        unsure = self._unsure
+        self._add((0,) * len(ranks), tuple(ranks))
+        while self._boxes and -self._boxes[0][0] > self.lower:
+            above, _, low, high = heappop(self._boxes)
+            try:
+                unsure = max(unsure, self._look(low, high))
+            except OutOfWork:
+                unsure = max(unsure, -above)
+                break
+        left = self.lower if not self._boxes else -self._boxes[0][0]
+        counts, _, packing = self.corner
+        return Worst(self.lower, max(self.lower, left, unsure), counts, packing.runs)
+
+    def _look(self, low: Counts, high: Counts) -> int:
+        """Look into a box; if it is one mixture, the nodes that it takes at the most."""
+        if self.problem.allows(high):
+            packing = self._pack(high)
+            if packing.lower > self.lower and self.problem.can_run(high):
+                self.corner = _Corner(high, self.corner.order, packing)
+            return packing.nodes
+        kind = max(range(len(low)), key=lambda at: high[at] - low[at])
+        middle = (low[kind] + high[kind]) // 2
+        self._add(low, _with(high, kind, middle))
+        self._add(_with(low, kind, middle + 1), high)
+        return 0
+
+    def _add(self, low: Counts, high: Counts) -> None:
+        """A box to look into, unless its upper corner takes no more nodes than are known."""
+        if not self.problem.allows(low):
+            return
+        high = tuple(min(most, self.problem.most_of(kind, low)) for kind, most in enumerate(high))
+        load = load_of(self.problem, high)
+        self._work.spend(10 + 5 * len(high))
+        above = _nodes(quick(load, max(self.lower, quick_bound(load))))
+        if above > self.lower:
+            self._made += 1
+            heappush(self._boxes, (-above, self._made, low, high))
+
+
+def _with(counts: Counts, kind: int, count: int) -> Counts:
+    return (*counts[:kind], count, *counts[kind + 1 :])
+
+
+def _nodes(runs: Sequence[Run]) -> int:
+    return sum(count for _, count in runs)
