@@ -8,12 +8,13 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.script import Script, render
 from taskgraph_workers.schedulers import quoting
-from taskgraph_workers.schedulers.base import Job, Start
+from taskgraph_workers.schedulers.base import Answer, Command, Job, SchedulerError, Start, State
 
 SHELL = """\
 job_id() { echo 77; }
@@ -36,7 +37,7 @@ WORKER = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class StandIn:
     """As much of a scheduler as a script needs."""
 
@@ -121,3 +122,46 @@ def running(script: str, folder: Path, **env: str) -> Iterator[Run]:
         if alive_in(process.pid):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+@dataclass
+class Queue(StandIn):
+    """A whole scheduler, with no jobs that run: ``states`` says how each job is, look by look.
+
+    The last state of a job stays. ``asked`` are the commands that were run.
+    """
+
+    states: list[State] = field(default_factory=lambda: [State("running")])
+    refusal: str = ""
+    ends: bool = True
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def submit(self, script: str, text: str) -> Command:
+        return Command(("submit", script, text))
+
+    def submitted(self, answer: Answer) -> str:
+        if answer.exit_code:
+            raise SchedulerError(Problem(answer.stderr))
+        return answer.stdout
+
+    def poll(self, job: str) -> Command:
+        return Command(("poll", job))
+
+    def state(self, job: str, answer: Answer) -> State:
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def end(self, job: str) -> Command | None:
+        return Command(("end", job))
+
+    def cancel(self, job: str) -> Command:
+        return Command(("cancel", job))
+
+    def run(self, command: Command) -> Answer:
+        self.asked.append(command.argv)
+        if command.argv[0] == "submit":
+            return Answer(1, stderr=self.refusal) if self.refusal else Answer(0, "41")
+        if command.argv[0] == "cancel":
+            self.states = [State("ended", "CANCELED", succeeded=False)]
+        if command.argv[0] == "end" and self.ends:
+            self.states = [self.states[0], State("ended", "COMPLETED", succeeded=True)]
+        return Answer(0)

@@ -23,7 +23,11 @@ DETECTED = {"GPUS": Detect("gpu-indices"), "WORKSPACE": Detect("gpu-memory", 0.7
 CONFIG = """
 workers:
     aliases:
-        b-gpu: &lab {provisioner: 'lab-{level}', worker-type: gpu, implementation: generic-worker, os: linux}
+        b-gpu: &lab
+            provisioner: lab-{level}
+            worker-type: gpu
+            implementation: generic-worker
+            os: linux
         b-old: *lab
 workers-config:
     workers:
