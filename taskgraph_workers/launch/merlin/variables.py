@@ -1,0 +1,85 @@
+"""What ``$(NAME)`` stands for, as Merlin 1.13 replaces it (``spec/expansion.py``).
+
+``env.variables`` and then ``env.labels``, in their order: each may use those above it, and
+``$HOME`` and ``~`` in their values. Names count as upper case. Global parameters and the columns
+of samples are not replaced: they are different for each task.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from taskgraph_workers.config.faults import said
+from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.launch.merlin.document import Document
+from taskgraph_workers.launch.merlin.schema import mapping
+
+#: What ``$(NAME)`` looks like, and ``$(step.workspace)``.
+REFERENCE = re.compile(r"\$\(([\w.-]+)\)")
+
+#: Words that Merlin keeps for itself; a spec that gives one of them a value is refused.
+RESERVED = frozenset(
+    {
+        *("SPECROOT", "WORKSPACE", "LAUNCHER"),
+        *("MERLIN_GLOB_PATH", "MERLIN_PATHS_ALL", "MERLIN_SAMPLE_ID", "MERLIN_SAMPLE_PATH"),
+        *("MERLIN_WORKSPACE", "MERLIN_TIMESTAMP", "MERLIN_INFO"),
+        *("MERLIN_SUCCESS", "MERLIN_RESTART", "MERLIN_SOFT_FAIL", "MERLIN_HARD_FAIL"),
+        *("MERLIN_RETRY", "MERLIN_STOP_WORKERS", "MERLIN_RAISE_ERROR"),
+    }
+)
+
+
+class Variables:
+    """The variables of a spec. ``values`` are the text of each, by its name in upper case."""
+
+    def __init__(self, document: Document, given: Mapping[str, str]) -> None:
+        self.document = document
+        self.values: dict[str, str] = {}
+        env = mapping(document, document.value.get("env"), ("env",))
+        left = dict(given)
+        for block in ("variables", "labels"):
+            path = ("env", block)
+            for name, value in mapping(document, env.get(block), path).items():
+                self._add(name, left.pop(name, value), (*path, name))
+        for name in left:
+            self._not_one(name)
+        self._root()
+
+    def _add(self, name: str, value: Any, path: Path) -> None:
+        if name in RESERVED:
+            self.document.error(f"{name} is a word that Merlin keeps for itself", path)
+        elif value is None or value == "" or isinstance(value, (dict, bytes)):
+            self.document.error(
+                f"a variable needs a value, a text or a number, not {said(value)}", path
+            )
+        else:
+            text = self._replaced(str(value))
+            self.values[name.upper()] = os.path.expandvars(os.path.expanduser(text))
+
+    def _not_one(self, name: str) -> None:
+        """What is said of a value from the command line that no variable takes."""
+        if name in self.document.text:
+            self.document.warn(f"--vars {name}=... changes nothing: it is no variable", ("env",))
+        else:
+            hint = did_you_mean(name, self.values)
+            self.document.error(f"--vars {name}=...: the spec has no such variable", (), hint)
+
+    def _root(self) -> None:
+        folder = os.path.dirname(os.path.abspath(self.document.source.file))
+        self.values["SPECROOT"] = folder
+
+    def _replaced(self, text: str) -> str:
+        for name, value in self.values.items():
+            text = text.replace(f"$({name})", value)
+        return text
+
+    def replace(self, text: str) -> str:
+        """A text with every variable in it replaced; in their order, as Merlin does it."""
+        return self._replaced(text) if "$(" in text else text
+
+    def left(self, text: str) -> list[str]:
+        """The names of what is still to be replaced in a text."""
+        return REFERENCE.findall(text)
