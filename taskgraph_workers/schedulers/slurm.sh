@@ -56,20 +56,32 @@ start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES-OF-ITS-
         fi
         worker_step "${has[@]}" --nodelist="$(IFS=,; echo "${here[*]}")" -N ${#here[@]} \
             --ntasks-per-node="$count" -n $((count * ${#here[@]})) \
-            bash -c "$(declare -f forget_steps run_worker); run_worker \"\$@\"" \
+            bash -c "$(declare -f forget_steps worker_folder forget_worker run_worker)
+                run_worker \"\$@\"" \
             bash "$name" "$first" "${cores:+holds}${gres:+gres=$gres}" "$gpus" "$command" &
         pids+=($!)
         ((first += count * ${#here[@]}))
     done
 }
 
+# Where workers have their process ids, on each node of its own; also where nodes share a /tmp.
+# shellcheck disable=SC2317 # srun calls it
+worker_folder() { echo "/tmp/workers-$UID-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}-$SLURMD_NODENAME"; }
+# shellcheck disable=SC2317 # srun calls it
+forget_worker() { # FOLDER FILE
+    rm -f "$2" "$2.ending"
+    rmdir "$1" 2>/dev/null
+}
+
 # One worker, on its node. Its file tells end_workers which process to ask; see there.
 # shellcheck disable=SC2317 # srun calls it
 run_worker() { # NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
-    local folder=/tmp/workers-$UID-$SLURM_JOB_ID-$SLURMD_NODENAME
-    local file=$folder/$SLURM_STEP_ID.$SLURM_PROCID pid status
+    local folder file pid status
+    folder=$(worker_folder)
+    file=$folder/$SLURM_STEP_ID.$SLURM_PROCID
     export WORKER_NAME=$1.j$SLURM_JOB_ID.$(($2 + SLURM_PROCID)).$SLURMD_NODENAME
     forget_steps
+    export SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 # A worker is no rank of anything.
     case $3 in
     holds) [ "$4" -gt 0 ] || [ -z "$SLURM_JOB_GPUS" ] || export CUDA_VISIBLE_DEVICES= ;;
     *)
@@ -79,23 +91,23 @@ run_worker() { # NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
         [ -z "$3" ] || export SLURM_GRES=${3#gres=}
         ;;
     esac
-    trap : TERM INT HUP USR1 USR2
+    trap : INT HUP USR1 USR2
+    # Slurm then ends everything in this step, so there is nobody left to ask.
+    trap 'forget_worker "$folder" "$file"' TERM
     set -m # Without it the worker and all its tasks, in the background, would ignore an INT.
     bash -c "$5" &
     pid=$!
     set +m
-    if (umask 077 && mkdir -p "$folder") && [ -O "$folder" ]; then
-        echo "$pid" >"$file"
-    else
-        echo "$WORKER_NAME can't be ended warmly: $folder isn't ours" >&2
-    fi
+    for _ in 1 2 3; do # The last worker of another group may be taking the folder away.
+        (umask 077 && mkdir -p "$folder" && [ -O "$folder" ] && echo "$pid" >"$file") && break
+    done
+    [ -e "$file" ] || echo "$WORKER_NAME can't be ended warmly: $folder isn't ours" >&2
     while :; do
         wait "$pid" 2>/dev/null
         status=$?
         kill -0 "$pid" 2>/dev/null || break
     done
-    rm -f "$file" "$file.ending"
-    rmdir "$folder" 2>/dev/null
+    forget_worker "$folder" "$file"
     return "$status"
 }
 
@@ -104,12 +116,13 @@ run_worker() { # NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
 # stays until the last worker has gone, since some may be starting still.
 end_workers() {
     worker_step --overlap -O -c 1 --gres=none -N ${#nodes[@]} -n ${#nodes[@]} --ntasks-per-node=1 \
-        bash -c "$(declare -f end_here); end_here" >/dev/null 2>&1 &
+        bash -c "$(declare -f worker_folder end_here); end_here" >/dev/null 2>&1 &
 }
 
 # shellcheck disable=SC2317 # srun calls it
 end_here() {
-    local folder=/tmp/workers-$UID-$SLURM_JOB_ID-$SLURMD_NODENAME file pid
+    local folder file pid
+    folder=$(worker_folder)
     while [ "$SECONDS" -lt 30 ] || [ -d "$folder" ]; do
         for file in "$folder"/*[0-9]; do
             [ -s "$file" ] && read -r pid <"$file" && mv "$file" "$file.ending" && kill -TERM "$pid"
