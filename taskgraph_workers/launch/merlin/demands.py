@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from taskgraph_workers.launch.merlin.flags import TOOLS, Options, Sizes, options
 from taskgraph_workers.launch.merlin.launchers import (
     LAUNCHER_OF,
-    V_VARIABLES,
     Launch,
     allocation,
     launch,
@@ -20,6 +19,10 @@ from taskgraph_workers.launch.merlin.variables import REFERENCE
 
 #: What one option says excludes what another key of its family says.
 _FAMILIES = ("gpus", "cores", "memory")
+
+_ADDED = "runs several launches at the same time: what they take is added up"
+_MIXED = "has launches of which none is the largest in all: it is sized by the most of each"
+_WHOLE = "asks flux for whole nodes: it is sized by what its options say besides"
 
 Row = Mapping[str, str]
 
@@ -40,11 +43,6 @@ class Asked:
     type: str
     notes: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def base(self) -> Sizes:
-        """Keys, and the raw flags that beat them."""
-        return merged(self.keys, self.raw.sizes)
-
 
 def merged(weak: Mapping[str, int], strong: Mapping[str, int]) -> Sizes:
     """Sizes over sizes: who says how many GPUs says it whole, and so with cores and memory."""
@@ -64,8 +62,8 @@ def peak(part: Part, asked: Asked, row: Row) -> Shape:
     if isinstance(part, Par):
         busy = [each for each in shapes if each.nodes]
         if len(busy) > 1:
-            _note(asked, "runs several launches at the same time: what they take is added up")
-            return together(busy, asked.base.get("nodes", 1))
+            asked.notes.setdefault(_ADDED, "")
+            return together(busy, asked.keys.get("nodes", 1))
         return busy[0] if busy else Shape()
     return _largest(shapes, asked)
 
@@ -74,12 +72,8 @@ def _largest(shapes: Iterable[Shape], asked: Asked) -> Shape:
     busy = [each for each in shapes if each.nodes]
     largest = cover(busy)
     if busy and largest not in busy:
-        _note(asked, "has launches of which none is the largest in all: the most of each is taken")
+        asked.notes.setdefault(_MIXED, "")
     return largest
-
-
-def _note(asked: Asked, what: str, hint: str = "") -> None:
-    asked.notes.setdefault(what, hint)
 
 
 def replaced(text: str, row: Row) -> str:
@@ -96,13 +90,11 @@ def _shape(found: Launch, env: Mapping[str, str], asked: Asked, row: Row) -> Sha
     words = [replaced(value(word, env), row) for word in found.words]
     said = options(TOOLS[tool], words) if tool else Options()
     if said.unread:
-        raise Unread(
-            f"has {found.tool} {' '.join(said.unread)}, which says no number that can be read"
-        )
+        raise Unread(f"has {found.tool} {' '.join(said.unread)}: no number that can be read")
     if ":" in said.program and tool in ("srun", "mpirun", "mpiexec"):
         raise Unread(f"has {found.tool} with several programs, and ':' between them")
     if said.whole or (tool == "flux" and _whole(said.sizes)):
-        _note(asked, "asks flux for whole nodes: sized by what its options say besides")
+        asked.notes.setdefault(_WHOLE, "")
     return shape(_sizes(found, said.sizes, env, asked, row))
 
 
@@ -112,26 +104,38 @@ def _whole(sizes: Sizes) -> bool:
 
 
 def _sizes(found: Launch, said: Sizes, env: Mapping[str, str], asked: Asked, row: Row) -> Sizes:
-    if found.tool == "LAUNCHER":
-        if not found.alloc:
-            return merged(asked.base, said)
-        alloc = _alloc(found, row)
-        return merged({**asked.base, **alloc}, said)
-    if found.tool == "VLAUNCHER":
-        sizes = _variables({name: replaced(text, row) for name, text in env.items()}, asked)
-        return merged(merged(merged(asked.keys, sizes), asked.raw.sizes), said)
+    if found.tool not in TOOLS:
+        keys = asked.keys
+        if found.tool == "VLAUNCHER":
+            known = {name: replaced(text, row) for name, text in env.items()}
+            keys = merged({"nodes": 1, "tasks": 1, **keys}, _variables(known))
+        elif found.alloc:
+            keys = {**keys, **_alloc(found, row)}
+        flags = merged(asked.raw.sizes, said)
+        return _sets(keys, flags) if LAUNCHER_OF.get(asked.type) == "jsrun" else merged(keys, flags)
     sizes = merged(asked.keys, said)
     if not said.keys() & {"nodes", "tasks", "sets", "tasks_per_node", "cores"}:
-        _note(
-            asked,
-            f"has {found.tool} without a number of tasks: it takes all of its job, or of a node",
-            "say how many: it is sized by the step's nodes and procs, or as one task",
-        )
-    if "nodes" not in said and "tasks" in said:
+        what = f"has {found.tool} without a number of tasks: it takes all of its job, or of a node"
+        hint = "say how many: it is sized by the step's nodes and procs, or as one task"
+        asked.notes.setdefault(what, hint)
+    if "nodes" not in said and "tasks_per_node" in said:
+        sizes.pop("nodes", None)
+    elif "nodes" not in said and "tasks" in said:
         sizes["nodes"] = min(sizes.get("nodes", 1), said["tasks"])
-        if "tasks_per_node" in said:
-            sizes.pop("nodes")
     return sizes
+
+
+def _sets(keys: Sizes, flags: Sizes) -> Sizes:
+    """Merlin's jsrun has a resource set for each node; raw flags change these sets."""
+    if not any(key.endswith("_set") or key.startswith("sets") for key in flags):
+        return merged(keys, flags)
+    node = shape(keys)
+    sets = {"nodes": node.nodes, "sets": node.nodes}
+    cores, gpus = node.cores, node.gpus
+    if "sets" in flags:
+        cores, gpus = keys.get("cores_per_task", 1), keys.get("gpus_per_task", 0)
+    each = {"cores_per_set": cores, "gpus_per_set": gpus}
+    return {**sets, **each, **flags}
 
 
 def _alloc(found: Launch, row: Row) -> Sizes:
@@ -141,12 +145,9 @@ def _alloc(found: Launch, row: Row) -> Sizes:
         raise Unread(f"has $(LAUNCHER){error}") from None
 
 
-def _variables(env: Mapping[str, str], asked: Asked) -> Sizes:
-    defaults = {
-        name: str(asked.keys.get(key, least)) for name, (key, _, least) in V_VARIABLES.items()
-    }
+def _variables(env: Mapping[str, str]) -> Sizes:
     try:
-        return v_sizes({**defaults, **env})
+        return v_sizes(env)
     except ValueError as error:
         raise Unread(f"uses $(VLAUNCHER), and {error}") from None
 

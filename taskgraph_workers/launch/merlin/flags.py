@@ -96,7 +96,7 @@ def _mib(key: str) -> _Read:
     def read(text: str) -> Mapping[str, int]:
         if text.isascii() and text.isdigit():
             return {key: whole_number(text)}
-        return {key: units.mib_ceil(text)}
+        return {key: units.mib_ceil(text.rstrip("bB"))}  # Slurm's GB is its G
 
     return read
 

@@ -12,19 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from taskgraph_workers.launch.merlin.flags import TOOLS, Sizes, whole_number
-from taskgraph_workers.launch.merlin.shell import Part, parse, value
+from taskgraph_workers.launch.merlin.shell import Call, Part, Seq, parse, value
 
 #: What Merlin writes for ``$(LAUNCHER)``, by the type of the batch block, or of the step's own.
 LAUNCHER_OF = {"slurm": "srun", "lsf-srun": "srun", "flux": "flux", "lsf": "jsrun"}
 #: In which key of a step the raw flags for it are.
 RAW_KEY = {"srun": "slurm", "flux": "flux", "jsrun": "lsf"}
 
-#: The variables of $(VLAUNCHER): which key of the step they default to, and else to what.
+#: The variables of $(VLAUNCHER), and what they say.
 V_VARIABLES = {
-    "MERLIN_NODES": ("nodes", "nodes", 1),
-    "MERLIN_PROCS": ("tasks", "procs", 1),
-    "MERLIN_CORES": ("cores_per_task", "cores per task", 1),
-    "MERLIN_GPUS": ("gpus", "gpus", 0),
+    "MERLIN_NODES": "nodes",
+    "MERLIN_PROCS": "tasks",
+    "MERLIN_CORES": "cores_per_task",
+    "MERLIN_GPUS": "gpus",
 }
 
 _TOKEN = re.compile(r"\$\((V?LAUNCHER)\)(\[[^\]\n]*\])?")
@@ -37,7 +37,15 @@ _BEFORE = frozenset(
     {
         *("time", "exec", "nohup", "env", "command", "nice", "stdbuf", "timeout", "sudo", "ionice"),
         *("eval", "xargs", "numactl", "taskset", "setsid", "catchsegv", "perf", "strace", "nsys"),
-        *("ncu", "vtune", "parallel", "source", "."),
+        *("ncu", "vtune", "parallel"),
+    }
+)
+#: Commands that run no other, so that a launcher's name among their words is none.
+_HARMLESS = frozenset(
+    {
+        *("echo", "printf", "which", "type", "command", "module", "ml", "man", "alias", "export"),
+        *("ls", "cat", "grep", "egrep", "sed", "awk", "rm", "cp", "mv", "mkdir", "ln", "test"),
+        *("[", "[[", "hash", "whereis", "set", "unset", "spack", "conda", "pip", "touch", "flux"),
     }
 )
 _FLUX_RUNS = (("run",), ("mini", "run"), ("wreckrun",))
@@ -49,7 +57,7 @@ class Launch:
     """A launch: ``tool`` is a command, ``LAUNCHER`` or ``VLAUNCHER``; ``words`` come behind it.
 
     ``alloc`` is what stands in brackets behind ``$(LAUNCHER)``. ``detached`` tells that it does
-    not wait for its end, and ``wrapper`` what stands in front of it, if that is not known.
+    not wait for its end, ``wrapper`` what starts many of it at the same time.
     """
 
     tool: str
@@ -73,7 +81,10 @@ def launch(words: tuple[str, ...]) -> Launch | None:
 
 
 def _by_hand(name: str, rest: tuple[str, ...], before: tuple[str, ...]) -> Launch | None:
-    wrapper = before[0] if before and before[0] in ("xargs", "parallel") else ""
+    if before[:1] == ("command",) and before[1:2] in (("-v",), ("-V",)):
+        return None
+    many = before[:1] == ("parallel",) or any(word.startswith("-P") for word in before)
+    wrapper = before[0] if many else ""
     if name != "flux":
         return Launch(name, rest, wrapper=wrapper)
     for verbs in (*_FLUX_RUNS, *_FLUX_OTHERS):
@@ -82,10 +93,29 @@ def _by_hand(name: str, rest: tuple[str, ...], before: tuple[str, ...]) -> Launc
     return None
 
 
-def launches(script: str, env: Mapping[str, str]) -> Part:
-    """The launches of a script: see :mod:`.shell`. ``env`` is what its variables hold before it."""
-    text = _TOKEN.sub(_marked, script)
-    return parse(text, lambda words: launch(words) is not None, env)
+def launches(script: str) -> tuple[Part, tuple[str, ...]]:
+    """The launches of a script (see :mod:`.shell`), and commands that are handed a launcher."""
+    others: dict[str, None] = {}
+
+    def keep(words: tuple[str, ...]) -> bool:
+        if launch(words) is not None:
+            return True
+        handed = {word.rpartition("/")[2] for word in words[1:]} & TOOLS.keys() - {"flux"}
+        if handed and words[0].rpartition("/")[2] not in _HARMLESS:
+            others[words[0]] = None
+        return False
+
+    tree = parse(_TOKEN.sub(_marked, script), keep, {})
+    return tree, tuple(others)
+
+
+def token_alone(script: str) -> Part:
+    """``$(LAUNCHER)`` where no command of a shell has it: Maestro replaces it all the same."""
+    for line in script.splitlines():
+        found = _TOKEN.search(line)
+        if found and not line.lstrip().startswith("#"):
+            return Call((_marked(found),), {})
+    return Seq(())
 
 
 def _marked(found: re.Match[str]) -> str:
@@ -119,10 +149,11 @@ def allocation(alloc: str) -> Sizes:
 def v_sizes(env: Mapping[str, str]) -> Sizes:
     """What the variables of $(VLAUNCHER) say. Raises ValueError for what is no number."""
     found: Sizes = {}
-    for name, (key, _, _) in V_VARIABLES.items():
-        text = value(env[name], env)
+    for name, key in V_VARIABLES.items():
+        if name not in env:
+            continue
         try:
-            found[key] = whole_number(text)
+            found[key] = whole_number(value(env[name], env))
         except ValueError:
             raise ValueError(f"{name}={env[name]} holds no number that can be read") from None
     return found

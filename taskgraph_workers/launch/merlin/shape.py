@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+#: More nodes than any machine has: what is spread over so many is not spread with care.
+_MOST_NODES = 200_000
+
 
 class Shape(NamedTuple):
     """What runs on each of ``nodes`` nodes. ``uneven``: not all of them have as many tasks."""
@@ -100,6 +103,8 @@ def together(shapes: Iterable[Shape], nodes: int) -> Shape:
     """Several at the same time, spread over as many nodes as the widest takes, or ``nodes``."""
     all_of = sorted(shapes, reverse=True)
     width = max([nodes, *(each.nodes for each in all_of)])
+    if width > _MOST_NODES:
+        return Shape(width, *(sum(column) for column in list(zip(*all_of))[1:4]))
     loads = [[0, 0, 0] for _ in range(min(width, sum(each.nodes for each in all_of)))]
     for each in all_of:
         loads.sort(key=lambda load: (load[1], load[0], load[2]))

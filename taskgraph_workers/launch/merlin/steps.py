@@ -10,23 +10,27 @@ from taskgraph_workers.config.faults import said
 from taskgraph_workers.errors import Path, did_you_mean
 from taskgraph_workers.launch.merlin import schema
 from taskgraph_workers.launch.merlin.model import Step
-from taskgraph_workers.launch.merlin.sizing import demand
+from taskgraph_workers.launch.merlin.sizing import Header, demand
 from taskgraph_workers.launch.merlin.values import Reader
 
 _FUNNEL = re.compile(r"_\*|\*")
 #: What makes Merlin run a step for each sample, besides the columns' names.
-_SAMPLE_WORDS = ("MERLIN_SAMPLE_ID", "MERLIN_SAMPLE_PATH", "merlin_sample_id", "merlin_sample_path")
-#: Which become the columns' names before Merlin looks for them.
-_SAMPLE_VECTORS = ("MERLIN_SAMPLE_VECTOR",)
+_SAMPLE_WORDS = frozenset(
+    {
+        *("MERLIN_SAMPLE_ID", "MERLIN_SAMPLE_PATH", "merlin_sample_id", "merlin_sample_path"),
+        # Becomes the columns' names, before Merlin looks for these.
+        "MERLIN_SAMPLE_VECTOR",
+    }
+)
 
 
 class Steps:
-    """Reads the steps. ``type`` is that of the spec's batch block; ``sampled``: it has samples."""
+    """Reads the steps. ``header`` is of the spec's batch block; ``sampled``: it has samples."""
 
-    def __init__(self, reader: Reader, type: str, sampled: bool) -> None:
+    def __init__(self, reader: Reader, header: Header, sampled: bool) -> None:
         self.reader = reader
         self.document = reader.document
-        self.type = type
+        self.header = header
         self.sampled = sampled
 
     def read(self) -> tuple[Step, ...]:
@@ -81,7 +85,7 @@ class Steps:
         line = self.document.line(name_path)
         return Step(
             name=name,
-            demand=demand(self.reader, name, run, run_path, self.type, line),
+            demand=demand(self.reader, name, run, (run_path, line), self.header),
             queue=queue,
             depends=depends,
             parameters=self._parameters(block),
@@ -111,7 +115,7 @@ class Steps:
     def _samples(self, run: dict[str, Any]) -> bool:
         if not self.sampled:
             return False
-        words = {*self.reader.columns, *_SAMPLE_WORDS, *_SAMPLE_VECTORS}
+        words = _SAMPLE_WORDS.union(self.reader.columns)
         scripts = [run.get("cmd"), run.get("restart")]
         texts = [self.reader.variables.replace(each) for each in scripts if isinstance(each, str)]
         return any(not words.isdisjoint(self.reader.variables.left(text)) for text in texts)

@@ -12,6 +12,9 @@ from taskgraph_workers.launch.merlin.flags import whole_number
 from taskgraph_workers.launch.merlin.variables import RESERVED, Variables
 from taskgraph_workers.launch.merlin.walltimes import walltime
 
+#: No real number of nodes, tasks, cores or GPUs is as large.
+_TOO_LARGE = 10**9
+
 
 class Reader:
     """Reads values of one spec. ``parameters`` are the global ones, ``columns`` the samples'."""
@@ -70,7 +73,7 @@ class Reader:
             if text is None:
                 return None
             return self.counted(text, path, least, written=value)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _TOO_LARGE:
             self.document.error(f"must be a whole number from {least}, not {said(value)}", path)
             return None
         return value
