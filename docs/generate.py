@@ -148,8 +148,14 @@ def _or(parts: Iterable[str]) -> str:
 
 
 def command(name: str) -> str:
-    """The arguments and options of a command, and its examples."""
+    """The arguments and options of a command, its examples, and the commands inside of it."""
     parser = _commands()[name]
+    verbs = getattr(parser, "verbs", {})
+    inside = [f"### `{name} {verb}`\n\n{_page(each)}" for verb, each in verbs.items()]
+    return "\n".join([_page(parser), *inside])
+
+
+def _page(parser: argparse.ArgumentParser) -> str:
     _, _, example = (parser.epilog or "").partition("example:\n")
     lines = "\n".join(line.strip() for line in example.splitlines())
     notes = [f"{group.description}\n" for group in parser._action_groups if group.description]

@@ -20,7 +20,7 @@ from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import WorkersError
 
 #: The subcommands, in the order of the help; each is a module here.
-COMMANDS = ("check", "show", "explain", "plan", "detect", "adopt", "schema", "completion")
+COMMANDS = ("check", "show", "explain", "plan", "detect", "adopt", "launch", "schema", "completion")
 
 #: Exit codes: all is well; faults or differences were found; it could not run.
 FINE, DIFFERS, FAILED = 0, 1, 2

@@ -72,6 +72,9 @@ def words_of(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Ite
                     yield Word(path, text, told, short=short, values=values)
         else:
             yield from (Word(path, str(each)) for each in action.choices or ())
+    for name, verb in getattr(parser, "verbs", {}).items():
+        yield Word(path, name, str(verb.description), command=True)
+        yield from words_of(verb, (*path, name))
 
 
 def bash(words: list[Word]) -> str:

@@ -35,7 +35,8 @@ class Parser(argparse.ArgumentParser):
     """argparse's, with whole option names only and the layout of examples kept.
 
     With ``mixed``, options may stand between its positional arguments. ``stray`` is the option
-    that a word was meant for which belongs to none.
+    that a word was meant for which belongs to none. ``verbs`` are parsers for what follows a first
+    word that is one of them; see :func:`add_verb`.
     """
 
     mixed = False
@@ -48,9 +49,12 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", _Help)
         super().__init__(*args, **options)
+        self.verbs: dict[str, Parser] = {}
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's; a parser of subcommands comes by here for each of them."""
+        if args and args[0] in self.verbs:
+            return self.verbs[args[0]].parse_known_args(args[1:], namespace)
         if self._inside:
             return super().parse_known_args(args, namespace)
         self._inside = True  # the method for mixed arguments calls this one
@@ -80,6 +84,20 @@ def add_command(subparsers: Any, run: Any, summary: str, example: str) -> Parser
     parser.is_command = True
     parser.set_defaults(run=run)
     return parser
+
+
+def add_verb(parser: Parser, name: str, run: Any, summary: str, example: str) -> Parser:
+    """A command of a command, beside which it takes an argument of its own.
+
+    It is one as the first word behind the command; a file of that name is reached as ``./name``.
+    """
+    verb = Parser(
+        prog=f"{parser.prog} {name}", description=summary, epilog=f"example:\n  {example}"
+    )
+    verb.is_command = True
+    verb.set_defaults(run=run)
+    parser.verbs[name] = verb
+    return verb
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:

@@ -115,7 +115,6 @@ def _group(
         gpus=gpus,
         memory_mib=memory,
         launcher=False,
-        why="its tasks run inside of the worker, which holds what they need",
     )
     words = group.command
     return WorkerGroup(

@@ -64,9 +64,7 @@ def test_a_cluster_asks(read: Any):
     assert (trainers.name, trainers.number, trainers.line) == ("trainers", 5, 16)
     assert trainers.command == "start 'a b'"
     assert trainers.env == {"GPUS": "0 1", "WORKSPACE": "8000"}
-    assert trainers.demands == (
-        Demand("trainers", 1, 8, 2, launcher=False, why=trainers.demands[0].why),
-    )
+    assert trainers.demands == (Demand("trainers", 1, 8, 2, launcher=False),)
     assert (helpers.number, helpers.holds, helpers.env) == (1, True, {})
     assert (helpers.demands[0].cores, helpers.demands[0].gpus) == (1, 0)
     assert (asked.notes, asked.others) == ((), ())
