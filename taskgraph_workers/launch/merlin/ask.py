@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 
+from taskgraph_workers.launch.merlin.args import parse
+from taskgraph_workers.launch.merlin.cautions import Case, caution, no_merlin
 from taskgraph_workers.launch.merlin.chains import chains
+from taskgraph_workers.launch.merlin.corrected import corrected
 from taskgraph_workers.launch.merlin.model import Batch, Spec
 from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
-from taskgraph_workers.launch.merlin.parts import part
+from taskgraph_workers.launch.merlin.parts import Part, part
 from taskgraph_workers.launch.merlin.queues import groups
-from taskgraph_workers.launch.merlin.runtime import merlin_folder, setup, until
+from taskgraph_workers.launch.merlin.runtime import celery_version, merlin_folder, setup, until
 from taskgraph_workers.launch.merlin.stages import stages
-from taskgraph_workers.launch.merlin.workers import worker_group
-from taskgraph_workers.launch.model import Ask, Header
+from taskgraph_workers.launch.merlin.workers import counted, worker_group
+from taskgraph_workers.launch.model import Ask, Header, WorkerGroup
 from taskgraph_workers.schedulers.base import ID
 
 #: What the originating issue's script is called, and where its output goes.
@@ -38,10 +41,10 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
     found = groups(spec, notes)
     chosen = part(spec, found, options, notes)
     workers = tuple(worker_group(each, chosen.batch, options, notes) for each in chosen.groups)
-    if not workers:
-        notes.error("there is no group of workers to launch", line=spec.workers_line)
     folder = merlin_folder(options.folder)
-    lines, done = _runtime(spec, folder, options, notes)
+    lines, done = _runtime(spec, (folder, chosen.batch.flux_path), options, notes)
+    tasks = chains(spec)
+    caution(Case(spec, chosen, workers, tasks, options, celery_version(folder)), notes)
     notes.check()
     return Ask(
         spec.name,
@@ -50,13 +53,23 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
         _SCHEDULERS.get(chosen.batch.type),
         options.node,
         lines,
-        stages(chains(spec), workers),
+        stages(tasks, workers),
         chosen.others,
         done,
-        None,
+        corrected(spec, chosen, _numbers(chosen, workers, options)),
         notes.all(),
         os.path.abspath(spec.file),
     )
+
+
+def _numbers(part: Part, workers: tuple[WorkerGroup, ...], options: Options) -> dict[str, int]:
+    """How many workers each group has, and how many those would have that Merlin leaves out."""
+    numbers = {group.name: group.number for group in workers}
+    for clash in part.clashes:
+        args = parse(clash.group.worker.args, options.environ)
+        silent = Notes("")
+        numbers[clash.group.name] = counted(clash.group, args, part.batch, options, silent).number
+    return numbers
 
 
 def _header(batch: Batch) -> Header:
@@ -74,11 +87,13 @@ def _header(batch: Batch) -> Header:
 
 
 def _runtime(
-    spec: Spec, folder: str | None, options: Options, notes: Notes
+    spec: Spec, folders: tuple[str | None, str | None], options: Options, notes: Notes
 ) -> tuple[tuple[str, ...], str | None]:
     """The lines that set Merlin up, and the command that tells when the work is done."""
+    if folders[0] is None:
+        no_merlin(notes)
     try:
-        return setup(folder), until(spec.file, options.variables, options.monitor_s)
+        return setup(*folders), until(spec.file, options.variables, options.monitor_s)
     except ValueError as error:
         notes.error(str(error))
         return (), None

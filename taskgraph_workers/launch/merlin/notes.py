@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from taskgraph_workers.config.locate import Source
 from taskgraph_workers.errors import Path, Problem
 from taskgraph_workers.launch.model import LaunchError
 
@@ -15,7 +16,7 @@ class Notes:
     """The problems of one spec, each once, with its line."""
 
     def __init__(self, file: str, known: Iterable[Problem] = ()) -> None:
-        self.file = file
+        self.file = Source(file).shown
         self._problems: list[Problem] = list(known)
 
     def error(self, message: str, path: Path = (), line: int = 0, hint: str = "") -> None:

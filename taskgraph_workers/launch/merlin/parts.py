@@ -28,7 +28,7 @@ class Part:
 
 def part(spec: Spec, groups: Sequence[Group], options: Options, notes: Notes) -> Part:
     """The groups to launch: the chosen ones, else those that belong to this machine."""
-    everywhere, clashes = _started(groups, spec.overlap)
+    everywhere, clashes = starting(groups, spec.overlap)
     if options.groups:
         return _chosen(spec, groups, everywhere, options, notes)
     if not everywhere:
@@ -38,18 +38,6 @@ def part(spec: Spec, groups: Sequence[Group], options: Options, notes: Notes) ->
     others = tuple(group.name for group in everywhere if _kind(group) != kind)
     _foreign(here, options, notes)
     return Part(here, _batch(spec, here[0]), clashes, others, everywhere)
-
-
-def _started(groups: Sequence[Group], overlap: bool) -> tuple[tuple[Group, ...], tuple[Clash, ...]]:
-    """What Merlin starts, on whichever machine: each machine's groups are looked at together."""
-    started: list[Group] = []
-    clashes: list[Clash] = []
-    for machines in dict.fromkeys(group.worker.machines for group in groups):
-        alike = [group for group in groups if group.worker.machines == machines]
-        good, bad = starting(alike, overlap)
-        started += good
-        clashes += bad
-    return tuple(group for group in groups if group in started), tuple(clashes)
 
 
 def _chosen(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.errors import Path
 from taskgraph_workers.launch.merlin.model import Spec, Step, Worker
 from taskgraph_workers.launch.merlin.notes import WORKERS, Notes
 
@@ -43,9 +43,8 @@ class Group:
 
 
 def groups(spec: Spec, notes: Notes) -> tuple[Group, ...]:
-    """Every group of a spec that serves a queue, in the order in which Merlin starts them."""
-    found = [_group(spec, worker, notes) for worker in _workers(spec, notes)]
-    return tuple(group for group in found if group is not None)
+    """Every group of a spec, in the order in which Merlin starts them."""
+    return tuple(_group(spec, worker) for worker in _workers(spec, notes))
 
 
 def _workers(spec: Spec, notes: Notes) -> Iterable[Worker]:
@@ -69,24 +68,9 @@ def _workers(spec: Spec, notes: Notes) -> Iterable[Worker]:
     return [*spec.workers, default]
 
 
-def _group(spec: Spec, worker: Worker, notes: Notes) -> Group | None:
-    path = (*WORKERS, worker.name)
-    line = worker.lines.get("steps", worker.line)
-    known = {step.name: step for step in spec.steps}
-    everything = worker.steps[:1] == ("all",)
-    names = tuple(known) if everything else worker.steps
-    for name in names:
-        if name == "all":
-            what = "Merlin takes 'all' for every step only where it comes first"
-            notes.error(what, (*path, "steps"), line, "write steps: [all]")
-        elif name not in known:
-            hint = did_you_mean(name, known)
-            notes.error(f"there is no step {name!r}", (*path, "steps"), line, hint)
-    named = tuple(known[name] for name in names if name in known)
-    if not worker.steps:
-        what = f"{worker.name} names no step: it would serve no queue, and Merlin fails"
-        notes.warn(what, (*path, "steps"), line, "name its steps, or leave it out")
-        return None
+def _group(spec: Spec, worker: Worker) -> Group:
+    everything = "all" in worker.steps
+    named = tuple(step for step in spec.steps if everything or step.name in worker.steps)
     queues = tuple(dict.fromkeys(step.queue for step in named))
     steps = tuple(step for step in spec.steps if step.queue in queues)
     implied = spec.workers is None or worker not in spec.workers
@@ -108,20 +92,28 @@ def starting(
     """The groups that start, and those that don't.
 
     Without ``overlap`` a group that shares a queue with one before it is left out
-    (``celeryadapter.start_celery_workers``). That is the rule as Merlin means and documents it.
-    Measured on 1.13.0, its check compares quoted texts (``'[merlin]_a`` is not ``'[merlin]_a'``),
-    and so lets some groups pass that share a part of their queues.
+    (``celeryadapter.start_celery_workers``), where both may be on one machine. That is the rule as
+    Merlin means and documents it. Measured on 1.13.0, its check compares quoted texts
+    (``'[merlin]_a`` is not ``'[merlin]_a'``), and so lets some groups pass that share only a part
+    of their queues.
     """
     started: list[Group] = []
     clashes: list[Clash] = []
     for group in all_groups:
-        first = next((one for one in started if set(one.queues) & set(group.queues)), None)
+        first = next((one for one in started if _meet(one, group)), None)
         if overlap or first is None:
             started.append(group)
         else:
             shared = tuple(queue for queue in group.queues if queue in first.queues)
             clashes.append(Clash(group, first, shared))
     return tuple(started), tuple(clashes)
+
+
+def _meet(one: Group, other: Group) -> bool:
+    """Whether two groups would take from one queue on one machine."""
+    places = one.worker.machines, other.worker.machines
+    apart = all(places) and set(places[0]).isdisjoint(places[1])
+    return not apart and not set(one.queues).isdisjoint(other.queues)
 
 
 def unserved(spec: Spec, started: Iterable[Group]) -> tuple[Step, ...]:

@@ -23,14 +23,13 @@ def merlin_folder(given: str | None = None) -> str | None:
     return os.path.dirname(os.path.abspath(found)) if found else None
 
 
-def setup(folder: str | None) -> tuple[str, ...]:
-    """Shell lines that put Merlin's own folder, in which its celery is, on PATH.
+def setup(*folders: str | None) -> tuple[str, ...]:
+    """A shell line that puts folders on PATH: Merlin's own, in which its celery is, and flux's.
 
     Raises ValueError for a folder whose name can't stand in a script.
     """
-    if folder is None:
-        return ()
-    return (f'export PATH={word(folder)}:"$PATH"',)
+    found = ":".join(word(folder) for folder in folders if folder)
+    return (f'export PATH={found}:"$PATH"',) if found else ()
 
 
 def until(file: str, variables: Mapping[str, str], seconds: int) -> str:

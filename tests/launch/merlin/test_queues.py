@@ -75,12 +75,16 @@ def test_of_groups_that_share_a_queue_only_the_first_starts():
     assert runs(asked(*parts, overlap=True)) == [["a", "b"], ["a", "b"]]
 
 
-def test_unknown_steps_are_faults():
-    """A worker for a step that isn't there is refused, with the nearest name."""
-    with pytest.raises(LaunchError, match="no step 'runs'") as caught:
-        asked(a_step("run"), a_worker("w", "runs", line=3, lines={"steps": 5}))
-    assert caught.value.problems[0].line == 5
-    assert caught.value.problems[0].hint == "did you mean 'run'?"
+def test_groups_of_different_machines_may_share_a_queue():
+    """The same steps on two machines are no clash; a group for any machine is one with both."""
+    parts = [
+        a_step("a"),
+        a_worker("w", "a", number=1, machines=("quartz",)),
+        a_worker("v", "a", number=1, machines=("ruby",)),
+        a_worker("u", "a", number=1),
+    ]
+    found = asked(*parts, options=Options(host="ruby3"))
+    assert (names(found), found.others) == (["v"], ("w",))
 
 
 def test_the_prefix_can_be_another():
