@@ -24,7 +24,7 @@ start_group() { # NAME on=2x3,1x1 [cores=C gpus=G] COMMAND
     for said in "${@:2:$#-2}"; do local "${said%%=*}=${said#*=}"; done
     deal "$on" "$(flux getattr size)"
     if [ "$cores" = 0 ]; then
-        share_out bash -c "$(shares flux_share)" flux_share \
+        share_out bash -c "$(shares flux_share before)" flux_share \
             "$name" "$(job_id)" "$command" "${counts[@]}" &
         pids+=("$!")
         return
