@@ -24,12 +24,15 @@ class Blocked(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """What a part of each kind is worth, such that no node is blocked for less than 1, and what
-    all workers are worth together: no more nodes than that can be blocked.
+    """What a part of each kind is worth, such that no node is blocked for less than 1.
+
+    No more nodes can be blocked than all workers are worth together: ``total``. ``runs`` are how
+    often each pattern is used where the prices come from, rounded down.
     """
 
     parts: tuple[Fraction, ...]
     total: Fraction
+    runs: tuple[tuple[Pattern, int], ...] = ()
 
 
 def blocked(problem: Problem, kind: Kind, floor: int, work: Work) -> Blocked:
@@ -48,12 +51,12 @@ def blocked(problem: Problem, kind: Kind, floor: int, work: Work) -> Blocked:
         return Blocked(0, upper)
     if not patterns:
         return Blocked(0, 0)
-    better = _priced(problem, patterns)
-    prices = min(prices, better, key=lambda each: each.total)
+    prices = min(_priced(problem, patterns), prices, key=lambda each: each.total)
     target = upper = int(prices.total)
     while target > floor:
+        search = _Search(problem, patterns, prices, work)
         try:
-            found = _Search(problem, patterns, prices, work).run(target)
+            found = search.near(target) or search.run(target)
         except OutOfWork:
             break
         if found is not None:
@@ -170,12 +173,14 @@ def _priced(problem: Problem, patterns: Sequence[Pattern]) -> Prices:
         gain, index = min(gains)
         return columns[index] if gain < 0 else None
 
-    prices = [max(-each, Fraction()) for each in cheapest(totals, start, price).prices[:kinds]]
+    optimum = cheapest(totals, start, price)
+    runs = ((column.rows[:kinds], int(n)) for column, n in optimum.amounts if column.cost)
+    prices = [max(-each, Fraction()) for each in optimum.prices[:kinds]]
     least = min(sum(n * each for n, each in zip(pattern, prices)) for pattern in patterns)
     if not least:
         return Prices(tuple(prices), Fraction(sum(problem.numbers) * 10**9))
     parts = tuple(each / least for each in prices)
-    return Prices(parts, _worth(problem, parts))
+    return Prices(parts, _worth(problem, parts), tuple(run for run in runs if run[1]))
 
 
 # --- Search ---------------------------------------------------------------------------------
@@ -187,7 +192,7 @@ class _Search:
     def __init__(
         self, problem: Problem, patterns: Sequence[Pattern], prices: Prices, work: Work
     ) -> None:
-        self._problem, self._work, self._total = problem, work, prices.total
+        self._problem, self._work, self._prices = problem, work, prices
         worth = [
             (sum((n * each for n, each in zip(pattern, prices.parts)), Fraction()), pattern)
             for pattern in patterns
@@ -197,11 +202,50 @@ class _Search:
 
     def run(self, target: int) -> tuple[tuple[Pattern, int], ...] | None:
         """The patterns that block so many nodes; None where none do. Raises OutOfWork."""
-        self._runs = []
-        kinds = len(self._problem.kinds)
-        waste = self._total - target
-        found = self._go(0, target, waste, (0,) * kinds, (0,) * kinds)
-        return tuple(self._runs) if found else None
+        return self._from((), target, self._work)
+
+    def near(self, target: int) -> tuple[tuple[Pattern, int], ...] | None:
+        """The same, but only near to where the prices come from, and not for long."""
+        whole = self._prices.runs
+        for opened in (0, 1, 3):
+            runs = [(pattern, max(times - opened, 0)) for pattern, times in whole]
+            part = self._work.part(2_000)
+            before = part.left
+            try:
+                found = self._from(runs, target, part)
+            except OutOfWork:
+                found = None
+            self._work.left -= before - max(part.left, 0)
+            if found is not None:
+                return found
+        return None
+
+    def _from(
+        self, runs: Sequence[tuple[Pattern, int]], target: int, work: Work
+    ) -> tuple[tuple[Pattern, int], ...] | None:
+        """Go on from these runs."""
+        kinds = range(len(self._problem.kinds))
+        self._runs, self._part = [], work
+        used = tuple(sum(times * pattern[kind] for pattern, times in runs) for kind in kinds)
+        peak = tuple(max((p[kind] for p, n in runs if n), default=0) for kind in kinds)
+        left = target - sum(times for _, times in runs)
+        if left < 0 or not self._problem.can_run(self._tasks(used, peak)):
+            return None
+        if not self._go(0, left, self._waste(runs, target), used, peak):
+            return None
+        counts: dict[Pattern, int] = {}
+        for pattern, times in (*runs, *self._runs):
+            counts[pattern] = counts.get(pattern, 0) + times
+        return tuple((pattern, times) for pattern, times in counts.items() if times)
+
+    def _waste(self, runs: Sequence[tuple[Pattern, int]], target: int) -> Fraction:
+        """What may be wasted besides what these runs are worth."""
+        parts = self._prices.parts
+        worth = (
+            times * (sum((n * each for n, each in zip(pattern, parts)), Fraction()) - 1)
+            for pattern, times in runs
+        )
+        return self._prices.total - target - sum(worth, Fraction())
 
     def _go(self, at: int, target: int, waste: Fraction, used: Pattern, top: Pattern) -> bool:
         """Block ``target`` more nodes by the patterns from here on, which waste at most so much."""
@@ -214,7 +258,7 @@ class _Search:
         if over * target > waste:
             return False
         for times in range(target, -1, -1):
-            self._work.spend()
+            self._part.spend()
             if over * times > waste:
                 continue
             now = tuple(a + times * b for a, b in zip(used, pattern))

@@ -73,19 +73,45 @@ class Problem:
         return sure + most_tasks(left, [lot for lot in lots if lot[0] and lot[1]])
 
     @cached_property
-    def family(self) -> tuple[tuple[int, int], ...]:
-        """Sets of kinds that are looked at, each with its rank: all where the kinds are few."""
-        whole = (1 << len(self.kinds)) - 1
-        if len(self.kinds) <= MOST_KINDS:
-            masks: Iterable[int] = range(1, whole + 1)
+    def family(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """Sets of kinds, each with its rank, that tell whether there are too many tasks.
+
+        Where the kinds are few these are all sets whose rank no others' ranks imply.
+        """
+        kinds = range(len(self.kinds))
+        if len(kinds) <= MOST_KINDS:
+            masks = [mask for mask in range(1, 1 << len(kinds)) if self._tells(mask)]
         else:
-            single = (1 << kind for kind in range(len(self.kinds)))
-            masks = {*single, whole, *map(_mask, self.free)} - {0}
-        return tuple((mask, self.rank(mask)) for mask in masks)
+            single = (1 << kind for kind in kinds)
+            masks = sorted({*single, (1 << len(kinds)) - 1, *map(_mask, self.free)} - {0})
+        return tuple(
+            (tuple(kind for kind in kinds if mask >> kind & 1), self.rank(mask)) for mask in masks
+        )
+
+    def _tells(self, mask: int) -> bool:
+        """Whether a set has less rank than any larger one, and less than its parts together."""
+        rank, part = self.rank(mask), (mask - 1) & mask
+        for bit in (1 << kind for kind in range(len(self.kinds))):
+            if not mask & bit and self.rank(mask | bit) == rank:
+                return False
+        while part:
+            if self.rank(part) + self.rank(mask ^ part) == rank:
+                return False
+            part = (part - 1) & mask
+        return True
+
+    @cached_property
+    def clusters(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """Kinds that workers choose between, and how many tasks of them there are together."""
+        parts: list[set[int]] = []
+        for members, _ in self.family:
+            joined = set(members).union(*(part for part in parts if part & set(members)))
+            parts = [part for part in parts if not part & joined] + [joined]
+        return tuple((tuple(sorted(part)), self.rank(_mask(part))) for part in parts)
 
     def allows(self, counts: Sequence[int]) -> bool:
         """Whether nothing that is looked at tells that these are too many tasks at once."""
-        return all(_total(counts, mask) <= rank for mask, rank in self.family)
+        return all(sum([counts[k] for k in members]) <= rank for members, rank in self.family)
 
     def can_run(self, counts: Sequence[int]) -> bool:
         """Whether the workers can surely run so many tasks of each kind at once."""
@@ -96,8 +122,11 @@ class Problem:
 
     def most_of(self, kind: int, counts: Sequence[int]) -> int:
         """How many tasks of a kind there may be beside those of the other kinds."""
-        bit = 1 << kind
-        return min(r - _total(counts, mask & ~bit) for mask, r in self.family if mask & bit)
+        return counts[kind] + min(
+            rank - sum([counts[k] for k in members])
+            for members, rank in self.family
+            if kind in members
+        )
 
     def corners(self, first: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Mixtures that are corners, each with an order of kinds that makes it.
@@ -168,7 +197,3 @@ def _is_covered(kinds: Sequence[Kind], kind: int, by: Iterable[int], itself: boo
 
 def _mask(kinds: Iterable[int]) -> int:
     return sum(1 << kind for kind in kinds)
-
-
-def _total(counts: Sequence[int], mask: int) -> int:
-    return sum(count for kind, count in enumerate(counts) if mask >> kind & 1)

@@ -9,7 +9,7 @@ from math import lcm
 from typing import NamedTuple
 
 from taskgraph_workers.launch.size.linear import Column, Optimum, cheapest
-from taskgraph_workers.launch.size.patterns import Load, Pattern, dearest, fill
+from taskgraph_workers.launch.size.patterns import Load, Pattern, dearest, used_of
 from taskgraph_workers.launch.size.search import MOST_NODES, search
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
@@ -37,12 +37,7 @@ def pack(load: Load, work: Work) -> Packing:
     used = [kind for kind, count in enumerate(load.counts) if count]
     if not used:
         return Packing(0, ())
-    small = Load(
-        load.capacity,
-        tuple(load.kinds[kind] for kind in used),
-        tuple(load.counts[kind] for kind in used),
-    )
-    lower, runs = _pack(small, work)
+    lower, runs = _pack(used_of(load), work)
     return Packing(lower, tuple((_widened(p, used, len(load.counts)), n) for p, n in runs))
 
 
@@ -165,13 +160,26 @@ def orders(load: Load) -> Iterator[Sequence[int]]:
 
 def filled(load: Load, parts: Sequence[int], order: Sequence[int]) -> tuple[Run, ...]:
     """Nodes filled one after another, each kind of node as often as its parts last."""
-    left, most = list(parts), load.limits
+    left, limits = list(parts), load.limits
+    needs = [[(axis, n) for axis, n in enumerate(kind.need) if n] for kind in load.kinds]
+    order = [kind for kind in order if left[kind]]
     runs = []
-    while any(left):
-        pattern = fill(load, [min(pair) for pair in zip(left, most)], order)
-        times = min(have // each for have, each in zip(left, pattern) if each)
-        left = [have - times * each for have, each in zip(left, pattern)]
-        runs.append((pattern, times))
+    while order:
+        pattern, room = [0] * len(left), list(load.capacity)
+        for kind in order:
+            need = needs[kind]
+            count = min([room[axis] // n for axis, n in need], default=limits[kind])
+            count = min(count, limits[kind], left[kind])
+            if count:
+                pattern[kind] = count
+                for axis, n in need:
+                    room[axis] -= count * n
+        used = [kind for kind in order if pattern[kind]]
+        times = min([left[kind] // pattern[kind] for kind in used])
+        for kind in used:
+            left[kind] -= times * pattern[kind]
+        order = [kind for kind in order if left[kind]]
+        runs.append((tuple(pattern), times))
     return tuple(runs)
 
 

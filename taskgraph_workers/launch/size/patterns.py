@@ -37,6 +37,16 @@ class Load(NamedTuple):
         )
 
 
+def used_of(load: Load) -> Load:
+    """A load without the kinds that it has no task of."""
+    used = [kind for kind, count in enumerate(load.counts) if count]
+    return Load(
+        load.capacity,
+        tuple(load.kinds[kind] for kind in used),
+        tuple(load.counts[kind] for kind in used),
+    )
+
+
 def most(need: Sequence[int], room: Sequence[int]) -> int:
     """How often a need goes into a room. A need of nothing goes in as often as anybody asks.
 
@@ -49,18 +59,6 @@ def most(need: Sequence[int], room: Sequence[int]) -> int:
 def less(room: Sequence[int], need: Sequence[int], times: int = 1) -> tuple[int, ...]:
     """The room that is left."""
     return tuple(free - times * each for free, each in zip(room, need))
-
-
-def fill(load: Load, limits: Sequence[int], order: Sequence[int]) -> Pattern:
-    """A full node: of each kind in this order as much as goes in."""
-    pattern = [0] * len(limits)
-    room = load.capacity
-    for kind in order:
-        if limits[kind]:
-            need = load.kinds[kind].need
-            pattern[kind] = min(limits[kind], most(need, room))
-            room = less(room, need, pattern[kind])
-    return tuple(pattern)
 
 
 def full(load: Load, limits: Sequence[int], order: Sequence[int]) -> Iterator[Pattern]:

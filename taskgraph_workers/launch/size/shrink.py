@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from taskgraph_workers.launch.size.kinds import Problem
 from taskgraph_workers.launch.size.pack import Run, quick
-from taskgraph_workers.launch.size.patterns import Load, Pattern
+from taskgraph_workers.launch.size.patterns import Load, Pattern, used_of
 from taskgraph_workers.launch.size.work import Work
 
 #: So many ways for the groups of a bundle to choose their tasks are tried.
@@ -70,7 +70,7 @@ def _holds(problem: Problem, bundle: Bundle, work: Work) -> bool:
     for way, counts in enumerate(_ways(problem, bundle)):
         work.spend(20)
         load = Load(problem.capacity, problem.kinds, counts)
-        held = sum(count for _, count in quick(_used(load), bundle.nodes))
+        held = sum(count for _, count in quick(used_of(load), bundle.nodes))
         if way == MOST_WAYS or held > bundle.nodes:
             return False
     return True
@@ -83,16 +83,6 @@ def _ways(problem: Problem, bundle: Bundle) -> Iterator[tuple[int, ...]]:
         for group, kind in zip(groups, kinds):
             counts[kind] += bundle.workers[group]
         yield tuple(counts)
-
-
-def _used(load: Load) -> Load:
-    """The load without the kinds that it has no task of."""
-    used = [kind for kind, count in enumerate(load.counts) if count]
-    return Load(
-        load.capacity,
-        tuple(load.kinds[kind] for kind in used),
-        tuple(load.counts[kind] for kind in used),
-    )
 
 
 def _times(problem: Problem, bundle: Bundle, numbers: Sequence[int]) -> int:

@@ -11,8 +11,16 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from taskgraph_workers.launch.size.kinds import Kind, Problem
-from taskgraph_workers.launch.size.pack import Packing, Run, pack, quick, quick_bound
-from taskgraph_workers.launch.size.patterns import Load
+from taskgraph_workers.launch.size.pack import (
+    Packing,
+    Run,
+    filled,
+    orders,
+    pack,
+    quick,
+    quick_bound,
+)
+from taskgraph_workers.launch.size.patterns import Load, used_of
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
 #: A mixture, or a corner of a box: how many tasks of each kind.
@@ -115,17 +123,43 @@ class Climb:
         self._add(_with(low, kind, middle + 1), high)
         return 0
 
+    def _above(self, load: Load) -> int:
+        """Nodes that hold a load; found quickly where they may be more than are known to do."""
+        bound = quick_bound(load)
+        self._work.spend(10 + 5 * len(load.kinds))
+        if bound > self.lower:
+            return _nodes(filled(load, load.parts, next(orders(load))))
+        return _nodes(quick(load, self.lower))
+
+    def _at_most(self, low: Counts, high: Counts) -> Load:
+        """The tasks that there are at least, and for each that there may be besides the largest."""
+        kinds, counts = list(self.problem.kinds), list(low)
+        for members, rank in self.problem.clusters:
+            more = rank - sum(low[kind] for kind in members)
+            some = [self.problem.kinds[kind] for kind in members if high[kind] > low[kind]]
+            if more and some:
+                kinds.append(_largest(some))
+                counts.append(more)
+        return used_of(Load(self.problem.capacity, tuple(kinds), tuple(counts)))
+
     def _add(self, low: Counts, high: Counts) -> None:
         """A box to look into, unless its upper corner takes no more nodes than are known."""
         if not self.problem.allows(low):
             return
         high = tuple(min(most, self.problem.most_of(kind, low)) for kind, most in enumerate(high))
-        load = load_of(self.problem, high)
-        self._work.spend(10 + 5 * len(high))
-        above = _nodes(quick(load, max(self.lower, quick_bound(load))))
+        above = self._above(load_of(self.problem, high))
+        if above > self.lower:
+            above = min(above, self._above(self._at_most(low, high)))
         if above > self.lower:
             self._made += 1
             heappush(self._boxes, (-above, self._made, low, high))
+
+
+def _largest(kinds: Sequence[Kind]) -> Kind:
+    """What covers all of these."""
+    return Kind(
+        max(kind.nodes for kind in kinds), tuple(map(max, zip(*(kind.need for kind in kinds))))
+    )
 
 
 def _with(counts: Counts, kind: int, count: int) -> Counts:
