@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from taskgraph_workers.launch.merlin.launchers import LAUNCHER_OF, RAW_KEY, Launch, allocation
 from taskgraph_workers.launch.merlin.run import Run
 
-#: How the sizes that Merlin drops are said so that it doesn't, for each of its launchers.
+#: How GPUs are said so that Merlin doesn't drop them, for each of its launchers.
 _GPUS = {
-    "srun": "slurm: --gpus-per-task=K",
-    "flux": "gpus per task: K",
-    "jsrun": "gpus per task: K",
+    "srun": "slurm: --gpus-per-task={}",
+    "flux": "gpus per task: {}",
+    "jsrun": "gpus per task: {}",
 }
 #: Keys that none of Merlin's launchers is told (``script_adapter.py``).
 _UNSUPPORTED = ("exclusive", "reservation", "qos")
@@ -47,7 +47,7 @@ def _numbers(run: Run) -> None:
     if not run.sizes.keys() & {"nodes", "procs"}:
         what = "Merlin leaves $(LAUNCHER) as it is where a step has neither nodes nor procs"
         run.warn(what, "cmd", "add procs")
-    elif "procs" not in run.sizes:
+    elif "procs" not in run.run:
         hint = f"add procs: {run.run['nodes']}"
         run.warn("Merlin's launcher gets no number of tasks without procs", "nodes", hint)
 
@@ -69,8 +69,8 @@ def _dropped(run: Run, tool: str) -> None:
     """Name what Merlin drops. Sizes count here all the same."""
     hints = {
         "cores": "write procs, and cores per task where that is more than 1",
-        "gpus": f"write {_GPUS[tool]}",
-        "gpus per task": f"write {_GPUS[tool]}",
+        "gpus": f"write {_GPUS[tool].format(_share(run))}",
+        "gpus per task": f"write {_GPUS[tool].format(run.sizes.get('gpus per task'))}",
     }
     for key in ("cores", "gpus", *(("gpus per task",) if tool == "srun" else ())):
         if run.sizes.get(key, "0") != "0":
@@ -85,6 +85,15 @@ def _dropped(run: Run, tool: str) -> None:
             run.warn(what, key, f"write {RAW_KEY[tool]}: ..., if it is meant")
     if tool == "jsrun":
         _sets(run)
+
+
+def _share(run: Run) -> str:
+    """The GPUs of one task, where all of the step's divide by its tasks."""
+    tasks = run.sizes.get("procs", run.sizes.get("nodes", "1"))
+    total = run.sizes.get("gpus", "")
+    if tasks.isdigit() and total.isdigit() and int(total) % int(tasks) == 0:
+        return str(int(total) // int(tasks))
+    return "(GPUs of a task)"
 
 
 def _sets(run: Run) -> None:

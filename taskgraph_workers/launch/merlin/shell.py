@@ -15,11 +15,13 @@ from typing import Union
 from taskgraph_workers.launch.merlin.lexer import UNKNOWN, Token, tokens
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_SEQ = re.compile(r"\s*seq\s+(?:(\d{1,6})\s+)?(\d{1,6})\s*")
 _RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}")
-_STARTS = frozenset({"then", "do", "else", "elif", "if", "!", "{", "time"})
+_STARTS = frozenset({"then", "do", "else", "elif", "if", "!"})
 _LOOPS = frozenset({"for", "foreach", "select", "while", "until"})
 _ESAC = frozenset({"esac"})
 _BRANCH = frozenset({";;", ";&", "esac"})
+_SETTERS = frozenset({"export", "declare", "local", "readonly", "set", "typeset"})
 _SHELLS = frozenset({"bash", "sh", "dash", "ksh", "zsh"})
 #: Scripts in scripts in scripts: deeper than anybody writes them.
 _DEEPEST = 20
@@ -74,10 +76,6 @@ def _par(parts: Iterable[Part]) -> Part:
     return Par(kept) if len(kept) > 1 else _seq(kept)
 
 
-#: Stands for ``wait``.
-_WAIT: Part = Call(("wait",), {})
-
-
 class _Parser:
     def __init__(self, script: list[Token], keep: Keep, env: dict[str, str], depth: int) -> None:
         self.tokens = script
@@ -85,6 +83,9 @@ class _Parser:
         self.at = 0
         self.env = env
         self.depth = depth
+        #: How many ``if`` are open, and whether ``&&`` or ``||`` stands before what comes next.
+        self.conditions = 0
+        self.joined = False
 
     def peek(self) -> Token | None:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
@@ -95,17 +96,25 @@ class _Parser:
         running: list[Part] = []
         while (token := self.peek()) is not None and not _is(token, ends):
             if token.operator and token.text != "(":
+                self.joined = token.text in ("&&", "||")
                 self.at += 1
                 continue
             part, background = self.pipeline(ends)
-            if part == _WAIT:
-                stages.append(_par(running))
-                running = []
+            if isinstance(part, Call) and part.words[0] == "wait":
+                if self._waits(part, len(running)):
+                    stages.append(_par(running))
+                    running = []
             elif background:
                 running.extend(() if part == NOTHING else (part,))
             elif part != NOTHING:
                 stages.append(_par((*running[: _MOST_AT_ONCE + 1], part)))
         return _seq(stages), running
+
+    def _waits(self, wait: Call, running: int) -> bool:
+        """Whether this ``wait`` surely waits for all that runs in the background."""
+        named = [word for word in wait.words[1:] if not word.startswith("-")]
+        whole = len(named) >= running if named else "-n" not in wait.words
+        return whole and not self.conditions and not self.joined
 
     def pipeline(self, ends: frozenset[str]) -> tuple[Part, bool]:
         """Commands with ``|`` between them, and whether they run in the background."""
@@ -135,6 +144,7 @@ class _Parser:
                 return self.case()
             if not _is(token, _STARTS):
                 return self.simple()
+            self.conditions += token.text == "if"
             self.at += 1
         return NOTHING
 
@@ -154,8 +164,9 @@ class _Parser:
         self.at += 1
         words: list[str] = []
         while each and (token := self.peek()) is not None and not token.operator:
-            words.append(token.text)
-            self.at += 1
+            numbers = _SEQ.fullmatch(token.text) if token.script else None
+            words.append(f"{{{numbers[1] or 1}..{numbers[2]}}}" if numbers else token.text)
+            self.at += 2 if numbers else 1
         if words:
             self.env.pop(words[0], None)
         if self.depth >= _DEEPEST:
@@ -197,21 +208,29 @@ class _Parser:
         while words and (found := _ASSIGNMENT.fullmatch(words[0])):
             env[found[1]] = found[2]
             words = words[1:]
-        if not words or words[0] in ("export", "declare", "local", "readonly", "set", "typeset"):
-            for word in words:
-                if found := _ASSIGNMENT.fullmatch(word):
-                    env[found[1]] = found[2]
-            self.env.update(env)
-        elif words[0] == "setenv" and len(words) == 3:
-            self.env[words[1]] = words[2]
-        elif words[0].rpartition("/")[2] in _SHELLS and "-c" in words[:-1]:
+        if not words:
+            self.env = env
+            return NOTHING
+        name = words[0].rpartition("/")[2]
+        if name == "wait":
+            return Call(tuple(words), {})
+        if name in _SHELLS and "-c" in words[:-1]:
             return self._nested(words[words.index("-c") + 1])
-        elif words[0] == "wait":
-            return _WAIT
-        elif words[0] in ("read", "unset"):
-            for word in words[1:]:
-                self.env.pop(word, None)
+        self._built_in(name, words[1:])
         return Call(tuple(words), env) if self.keep(tuple(words)) else NOTHING
+
+    def _built_in(self, name: str, words: list[str]) -> None:
+        """What a command changes for those behind it."""
+        if name in _SETTERS:
+            found = (_ASSIGNMENT.fullmatch(word) for word in words)
+            self.env.update((each[1], each[2]) for each in found if each)
+        elif name == "setenv" and len(words) == 2:
+            self.env[words[0]] = words[1]
+        elif name in ("read", "unset"):
+            for word in words:
+                self.env.pop(word, None)
+        elif name == "fi":
+            self.conditions -= self.conditions > 0
 
     def _nested(self, script: str) -> Part:
         return _Parser(tokens(script), self.keep, dict(self.env), self.depth + 1).block(frozenset())

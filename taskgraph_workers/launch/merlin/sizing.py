@@ -22,7 +22,7 @@ from taskgraph_workers.launch.merlin.launchers import (
 from taskgraph_workers.launch.merlin.lexer import tokens
 from taskgraph_workers.launch.merlin.run import KEYS, Run
 from taskgraph_workers.launch.merlin.shape import Shape, cover
-from taskgraph_workers.launch.merlin.shell import Part, Seq
+from taskgraph_workers.launch.merlin.shell import Part, Seq, value
 from taskgraph_workers.launch.merlin.values import Reader
 from taskgraph_workers.launch.merlin.variables import REFERENCE
 from taskgraph_workers.launch.model import Demand
@@ -169,11 +169,13 @@ def _rows(run: Run, found: Sequence[tuple[Launch, Mapping[str, str]]]) -> Iterat
 
 def _writes_nodes(run: Run, found: Found, type: str) -> bool:
     """Whether the nodes stand in flags, in brackets or in MERLIN_NODES."""
-    if "nodes" in raw_flags(run, type, {}).sizes:
+    row = next(_rows(run, found.each))
+    if "nodes" in raw_flags(run, type, row).sizes:
         return True
     for one, env in found.each:
         tool = TOOLS.get(one.tool)
-        said = options(tool, one.words).sizes if tool else {}
+        words = [replaced(value(word, env), row) for word in one.words]
+        said = options(tool, words).sizes if tool else {}
         if "nodes" in said or "n" in one.alloc or "," in one.alloc or "MERLIN_NODES" in env:
             return True
     return False

@@ -48,6 +48,10 @@ class Reader:
     def fixed(self, value: object, path: Path) -> str | None:
         """A text that is the same for every task, and in which nothing is left to be replaced."""
         text = self.text(value, path)
+        if path[:1] != ("study",) and isinstance(value, str):
+            for name in self.variables.only_in_steps(value):
+                what = f"Merlin replaces no $({name}) outside of steps, since it is in lower case"
+                self.document.warn(what, path, f"write $({name.upper()})")
         for name in self.variables.left(text or ""):
             self.document.error(
                 self._why_left(name), path, did_you_mean(name, self.variables.values, "")

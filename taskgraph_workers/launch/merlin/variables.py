@@ -15,7 +15,7 @@ from typing import Any
 from taskgraph_workers.config.faults import said
 from taskgraph_workers.errors import Path, did_you_mean
 from taskgraph_workers.launch.merlin.document import Document
-from taskgraph_workers.launch.merlin.schema import mapping
+from taskgraph_workers.launch.merlin.schema import ENV, mapping, unknown
 
 #: What ``$(NAME)`` looks like, and ``$(step.workspace)``.
 REFERENCE = re.compile(r"\$\(([\w.-]+)\)")
@@ -33,13 +33,20 @@ RESERVED = frozenset(
 
 
 class Variables:
-    """The variables of a spec. ``values`` are the text of each, by its name in upper case."""
+    """The variables of a spec. ``values`` are the text of each, by its name in upper case.
+
+    ``lower`` are those whose names are written otherwise. Merlin knows them in upper case only;
+    Maestro, which replaces once more what stands in steps, as they are written.
+    """
 
     def __init__(self, document: Document, given: Mapping[str, str]) -> None:
         self.document = document
         self.values: dict[str, str] = {}
+        self.lower: dict[str, str] = {}
         env = mapping(document, document.value.get("env"), ("env",))
         left = dict(given)
+        unknown(document, env, ("env",), ENV, "env")
+        self._spack(env.get("dependencies"))
         for block in ("variables", "labels"):
             path = ("env", block)
             for name, value in mapping(document, env.get(block), path).items():
@@ -47,6 +54,12 @@ class Variables:
         for name in left:
             self._not_one(name)
         self._root()
+
+    def _spack(self, raw: object) -> None:
+        spack = raw.get("spack") if isinstance(raw, dict) else None
+        if isinstance(spack, dict) and "type" not in spack:
+            path = ("env", "dependencies", "spack")
+            self.document.warn("Merlin 1.13 refuses spack without a type", path, "leave it out")
 
     def _add(self, name: str, value: Any, path: Path) -> None:
         if name in RESERVED:
@@ -57,7 +70,10 @@ class Variables:
             )
         else:
             text = self._replaced(str(value))
-            self.values[name.upper()] = os.path.expandvars(os.path.expanduser(text))
+            text = os.path.expandvars(os.path.expanduser(text))
+            self.values[name.upper()] = text
+            if name != name.upper():
+                self.lower[name] = text
 
     def _not_one(self, name: str) -> None:
         """What is said of a value from the command line that no variable takes."""
@@ -74,7 +90,13 @@ class Variables:
     def _replaced(self, text: str) -> str:
         for name, value in self.values.items():
             text = text.replace(f"$({name})", value)
+        for name, value in self.lower.items():
+            text = text.replace(f"$({name})", value)
         return text
+
+    def only_in_steps(self, text: str) -> list[str]:
+        """Names in a text that Merlin replaces in steps only, since they are in lower case."""
+        return [name for name in self.left(text) if name in self.lower]
 
     def replace(self, text: str) -> str:
         """A text with every variable in it replaced; in their order, as Merlin does it."""
