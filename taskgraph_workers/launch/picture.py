@@ -1,0 +1,169 @@
+"""A layout as text: nodes that are alike in one line each of cores and of GPUs, and a legend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from string import ascii_uppercase
+
+from taskgraph_workers.launch.model import Layout, NodeLayout, Share
+from taskgraph_workers.launch.size.words import counted, each_of
+from taskgraph_workers.model import Node
+
+#: What is free.
+FREE = "."
+#: No bar is wider than this, however wide the terminal is.
+WIDEST = 64
+#: No list of nodes is wider than this.
+_NAMES = 24
+_LABEL = 7
+
+
+#: What is on a node, without whose it is: group, step, cores and GPUs of each share.
+_Look = tuple[tuple[str, str, int, int], ...]
+
+
+def picture(layout: Layout, node: Node | None, width: int = 80) -> list[str]:
+    """The lines of the picture, none wider than ``width`` unless names make it so.
+
+    A letter is a group; neighbours that are tasks of one group differ in its case. In the bars a
+    sign is one core or GPU, or several, which is said then.
+    """
+    letters = _letters(layout)
+    lines = []
+    for look, nodes in _alike(layout).items():
+        here = [layout.nodes[at] for at in nodes]
+        lines.append(f"{_names(nodes)}: {_workers(here, letters)}")
+        lines += _bars(look, node, letters, width)
+    return [*lines, *_legend(layout, node, letters, width)]
+
+
+def _alike(layout: Layout) -> dict[_Look, list[int]]:
+    """Nodes by what they look like."""
+    found: dict[_Look, list[int]] = {}
+    for at, each in enumerate(layout.nodes):
+        found.setdefault(_look(each), []).append(at)
+    return found
+
+
+def _look(node: NodeLayout) -> _Look:
+    return tuple((s.group, s.step, len(s.cores), len(s.gpus)) for s in node.shares)
+
+
+def _letters(layout: Layout) -> dict[str, str]:
+    """A letter for each group, in the order in which they are first met."""
+    met = dict.fromkeys(
+        name
+        for node in layout.nodes
+        for name in (*(name for name, _ in node.workers), *(share.group for share in node.shares))
+    )
+    return {name: ascii_uppercase[at % len(ascii_uppercase)] for at, name in enumerate(met)}
+
+
+def _names(nodes: Sequence[int]) -> str:
+    """Nodes, runs of them as one.
+
+    >>> _names([0]), _names([0, 1, 2, 5])
+    ('node 0', 'node 0-2,5 (4 alike)')
+    """
+    if len(nodes) == 1:
+        return f"node {nodes[0]}"
+    runs = []
+    for _, run in groupby(enumerate(nodes), key=lambda pair: pair[1] - pair[0]):
+        numbers = [number for _, number in run]
+        runs.append(f"{numbers[0]}" + (f"-{numbers[-1]}" if len(numbers) > 1 else ""))
+    text = ",".join(runs)
+    if len(text) > _NAMES:
+        text = text[: text.rindex(",", 0, _NAMES)] + ",..."
+    return f"node {text} ({len(nodes)} alike)"
+
+
+def _workers(nodes: Sequence[NodeLayout], letters: dict[str, str]) -> str:
+    """How many workers are on each of these nodes, of each group."""
+    counts = [Counter(name for name, _ in node.workers) for node in nodes]
+    total = _range([len(node.workers) for node in nodes])
+    each = [
+        f"{letters[name]} x {_range([count[name] for count in counts])}"
+        for name in letters
+        if any(count[name] for count in counts)
+    ]
+    word = "worker" if total == "1" else "workers"
+    return f"{total} {word} ({', '.join(each)})" if each else "no worker"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    """Numbers from the least to the most.
+
+    >>> _range([2, 2]), _range([3, 2, 2])
+    ('2', '2-3')
+    """
+    least, greatest = min(numbers), max(numbers)
+    return f"{least}" if least == greatest else f"{least}-{greatest}"
+
+
+# --- Bars -----------------------------------------------------------------------------------
+
+
+def _bars(look: _Look, node: Node | None, letters: dict[str, str], width: int) -> Iterator[str]:
+    if node is None:
+        return
+    for label, have, used in (("cores", node.cores, 2), ("GPUs", node.gpus, 3)):
+        if have:
+            marks = _marks([(share[0], share[used]) for share in look], letters)
+            each = _each(have, width)
+            bar = _scaled(marks + FREE * (have - len(marks)), each)
+            yield f"  {label:<{_LABEL}}{bar}  {len(marks)}/{have}"
+
+
+def _marks(parts: Sequence[tuple[str, int]], letters: dict[str, str]) -> str:
+    """A sign for each core or GPU in use; the case changes from task to task of a group."""
+    text, last, upper = "", "", True
+    for name, count in parts:
+        if count:
+            upper = not upper if name == last else True
+            letter = letters[name]
+            text += (letter if upper else letter.lower()) * count
+            last = name
+    return text
+
+
+def _each(have: int, width: int) -> int:
+    """How many cores one sign is, so that the bar has its place."""
+    room = max(min(width - _LABEL - 2 - 2 - 2 * len(str(have)) - 1, WIDEST), 8)
+    return -(-have // room)
+
+
+def _scaled(text: str, each: int) -> str:
+    """Every so manieth sign, each for what most of its part is."""
+    parts = (text[at : at + each] for at in range(0, len(text), each))
+    return "".join(max(part, key=lambda sign: (part.count(sign), sign != FREE)) for part in parts)
+
+
+# --- Legend ---------------------------------------------------------------------------------
+
+
+def _legend(
+    layout: Layout, node: Node | None, letters: dict[str, str], width: int
+) -> Iterator[str]:
+    tasks: dict[str, Share] = {}
+    parts: Counter[tuple[str, int]] = Counter()
+    for share in (share for each in layout.nodes for share in each.shares):
+        tasks.setdefault(share.group, share)
+        parts[share.group, share.worker] += 1
+    for name, letter in letters.items():
+        yield f"{letter}  {name}" + _task(tasks.get(name), parts)
+    if tasks and node is not None:
+        each = _each(node.cores or 1, width)
+        sign = f"one sign is {counted(each, 'core')}" if each > 1 else "one sign is one core or GPU"
+        yield f"{FREE}  free; {sign}; the case changes from task to task"
+    if not layout.fits:
+        yield "Not all tasks fit at once: those that do are shown."
+
+
+def _task(share: Share | None, parts: Counter[tuple[str, int]]) -> str:
+    if share is None:
+        return ""
+    nodes = counted(parts[share.group, share.worker], "node")
+    need = each_of((len(share.cores), len(share.gpus), share.memory_mib))
+    return f": {share.step}, {nodes} x {need}"
