@@ -111,9 +111,9 @@ def choose(said: Node | None, source: str, found: Found, groups: Sequence[Worker
     fitting = [kind for kind in kinds if all(_fits(demand, kind) for demand in demands)]
     kind = (fitting or kinds)[0]
     where = f"queue {found.queue}" if found.queue else "the scheduler"
-    notes = ()
+    notes: tuple[Problem, ...] = ()
     if len(kinds) > 1:
-        have = "; ".join(f"{node_text(_node(each))}" for each in kinds)
+        have = "; ".join(node_text(_node(each)) for each in kinds)
         what = f"nodes of {where} differ ({have}): sized for those with {node_text(_node(kind))}"
         notes = (Problem(what, hint="--node says which are meant", severity="warning"),)
     return Chosen(_node(kind), where, notes)

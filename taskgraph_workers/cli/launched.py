@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import facts
@@ -11,7 +11,6 @@ from taskgraph_workers.cli.output import Output
 
 if TYPE_CHECKING:
     from taskgraph_workers.cli.launching import Plan
-    from taskgraph_workers.errors import Problem
     from taskgraph_workers.launch.model import Demand, Size, WorkerGroup
 
 #: What each way to size asks, for a reader who sees it for the first time.
@@ -30,10 +29,7 @@ def tell(plan: Plan, output: Output) -> None:
     """What was asked, the allocation, why it is that large, and every warning: on stderr."""
     for line in summary(plan):
         output.talk(line)
-    tell_notes((*plan.notes, *plan.blockers), output)
-    if plan.ask.corrected is not None:
-        output.talk("Merlin would do as is meant if the spec said:")
-        output.talk_lines(_indented(plan.ask.corrected))
+    tell_notes(plan, output)
 
 
 def summary(plan: Plan) -> Iterator[str]:
@@ -59,14 +55,17 @@ def _job(plan: Plan) -> str:
     return ", ".join([*parts, f"{plan.scheduler.name}{flux}"])
 
 
-def tell_notes(notes: Iterable[Problem], output: Output) -> None:
-    """Warnings, each with its place in front where it has one."""
-    for note in notes:
+def tell_notes(plan: Plan, output: Output) -> None:
+    """Warnings, each with its place in front where it has one; and the spec as it ought to be."""
+    for note in (*plan.notes, *plan.blockers):
         if note.file:
             output.talk_lines(str(note))
         else:
             hint = f"\n    hint: {note.hint}" if note.hint else ""
             output.warn(f"{note.text}{hint}")
+    if plan.ask.corrected is not None:
+        output.talk("Merlin would do what is meant if the spec said:")
+        output.talk_lines(_indented(plan.ask.corrected))
 
 
 def _indented(text: str) -> str:
@@ -96,7 +95,7 @@ def show_size(plan: Plan, output: Output, as_json_: bool) -> None:
     if as_json_:
         output.json(as_json(plan))
         return
-    tell_notes((*plan.notes, *plan.blockers), output)
+    tell_notes(plan, output)
     for group in plan.ask.groups:
         _show_group(group, output)
     output.line()
@@ -183,7 +182,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "sizes": {mode: size.nodes if size else None for mode, size in sizing.sizes.items()},
         "exact": {mode: size.exact if size else None for mode, size in sizing.sizes.items()},
         "why": {mode: list(size.why) if size else [] for mode, size in sizing.sizes.items()},
-        "groups": [_group_json(group) for group in plan.ask.groups],
+        "groups": [_group_json(group, plan) for group in plan.ask.groups],
         "warnings": [
             {"line": note.line or None, "message": note.text, "hint": note.hint}
             for note in (*plan.notes, *plan.blockers)
@@ -191,10 +190,11 @@ def as_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _group_json(group: WorkerGroup) -> dict[str, Any]:
+def _group_json(group: WorkerGroup, plan: Plan) -> dict[str, Any]:
     return {
         "name": group.name,
         "number": group.number,
+        "per_node": list(plan.layout.per_node(group.name)),
         "steps": [demand.step for demand in group.demands],
         "queues": list(group.queues),
     }

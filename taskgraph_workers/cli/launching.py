@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from taskgraph_workers.cli import facts
 from taskgraph_workers.cli.output import Output
@@ -172,7 +172,7 @@ def _header(args: argparse.Namespace, said: _Said, ask: Ask, cluster: Cluster | 
         constraint=args.constraint,
     )
     layers = [each.__dict__ for each in (given, ask.header, defaults)]
-    whole = {
+    whole: dict[str, Any] = {
         key: next((each[key] for each in layers if each[key] is not None), None)
         for key in given.__dict__
     }

@@ -205,12 +205,13 @@ def _given(script: Script) -> Iterator[str]:
     limit = "no time limit is known" if walltime is None else f"of {walltime} s"
     yield "# --- When workers end ---"
     yield ""
-    yield f"deadline={deadline}  # seconds, {limit}"
+    yield f"deadline={deadline} # seconds, {limit}"
     yield f"margin={margin}"
-    yield f"last_call={last_call}"
-    yield f"requeues={script.requeues}  # at most"
-    yield f"every={script.every_s:g}  # seconds between two looks around"
-    yield f"until={quoting.inner(script.until or '')}  # ends well once the work is done"
+    yield f"last_call={last_call} # for workers of a job that will be requeued"
+    yield f"requeues={script.requeues} # at most"
+    yield f"every={script.every_s:g} # seconds from one look around to the next"
+    yield "# A command that ends well once the work is done."
+    yield f"until={quoting.inner(script.until or '')}"
     yield ""
 
 
@@ -224,7 +225,8 @@ def _functions(scheduler: Scheduler, inside: Scheduler | None) -> Iterator[str]:
     launcher = STARTS_FLUX[scheduler.name]
     yield f"come_again={_COME_AGAIN}"
     yield 'if [ "${1-}" != inside ]; then'
-    yield from scheduler.shell.strip("\n").splitlines()
+    for name in ("job_id", "restarts", "requeue_job"):
+        yield from (f"    {line}" for line in function_of(scheduler.shell, name).splitlines())
     yield from (line.replace("@launcher@", launcher) for line in _section("inside"))
     yield "fi"
     yield ""
@@ -233,6 +235,18 @@ def _functions(scheduler: Scheduler, inside: Scheduler | None) -> Iterator[str]:
     yield from inside.shell.strip("\n").splitlines()
     yield from _section("outside")
     yield ""
+
+
+def function_of(shell: str, name: str) -> str:
+    r"""The text of one function.
+
+    >>> function_of("a() { :; }\nb() {\n    :\n}\n", "b")
+    'b() {\n    :\n}'
+    """
+    found = re.search(rf"^{name}\(\) (?:{{.*}}|{{.*\n(?:.*\n)*?}})$", shell, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"there is no function {name}")
+    return found[0]
 
 
 def _texts(script: Script) -> Iterator[str]:

@@ -3,7 +3,8 @@
     # This is the job itself: it starts Flux on every node, and this script once more inside of it.
     stop_file=$folder/workers-$(job_id).stop
     trap 'touch "$stop_file"' TERM INT HUP USR1 USR2
-    @launcher@ flux start bash "$0" inside "$(job_id)" "$(restarts)" "$SECONDS" "$folder" &
+    @launcher@ \
+        flux start bash "$0" inside "$(job_id)" "$(restarts)" "$SECONDS" "$folder" &
     flux=$!
     while :; do
         wait "$flux"
