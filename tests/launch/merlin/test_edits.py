@@ -1,0 +1,95 @@
+"""Changes to YAML text that leave the rest as it is."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskgraph_workers.launch.merlin.edits import Editor, Impossible
+
+TEXT = """\
+# A study.
+study:
+- name: a   # the first
+  run:
+    cmd: |
+      echo 1
+    nodes: 2   # two
+- name: b
+  run: {cmd: x, cores: 4}   # in one line
+"""
+
+
+def test_the_rest_stays_as_it_is():
+    """Keys are added, renamed, replaced and taken away; comments and order stay."""
+    editor = Editor(TEXT)
+    editor.set(("study", 0, "run", "procs"), 8)
+    editor.set(("study", 0, "run", "nodes"), 4)
+    editor.rename(("study", 1, "run", "cores"), "cores per task", 2)
+    editor.set(("study", 1, "run", "task_queue"), "on")
+    assert editor.result() == (
+        TEXT.replace("nodes: 2   # two", "nodes: 4   # two\n    procs: 8").replace(
+            "cores: 4}", 'cores per task: 2, task_queue: "on"}'
+        )
+    )
+
+
+def test_a_key_is_taken_away_with_its_line():
+    """What goes leaves no empty line, and what was added behind it stays."""
+    editor = Editor(TEXT)
+    editor.set(("study", 0, "run", "procs"), 8)
+    editor.remove(("study", 0, "run", "nodes"))
+    assert editor.result() == TEXT.replace("nodes: 2   # two", "procs: 8")
+
+
+def test_before_a_text_of_several_lines():
+    """Where no value ends on its line, a key is added in front of the first."""
+    editor = Editor("run:\n  cmd: |\n    x\n\n# end\n")
+    editor.set(("run", "procs"), 1)
+    assert editor.result() == "run:\n  procs: 1\n  cmd: |\n    x\n\n# end\n"
+
+
+def test_line_ends_stay():
+    """A text with CRLF keeps it."""
+    editor = Editor("run:\r\n  nodes: 2\r\n  x: y\r\n")
+    editor.set(("run", "procs"), 1)
+    assert editor.result() == "run:\r\n  nodes: 2\r\n  x: y\r\n  procs: 1\r\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a {x: 1}\nb: *a\n",
+        "a: &a\n  x: 1\nb:\n  <<: *a\n",
+        "a: {}\n",
+        "a: text\n",
+        "b: {x: 1}\n",
+        "a: [1]\n",
+    ],
+)
+def test_what_others_share_is_not_touched(text: str):
+    """A mapping that stands in two places, or is none, can't be changed in one."""
+    editor = Editor(text)
+    with pytest.raises(Impossible):
+        editor.set(("a", "y"), 1)
+
+
+KEYS = st.text("abcXYZ _-:#'\"é$", min_size=1, max_size=6)
+VALUES = st.one_of(st.integers(), KEYS, st.sampled_from(["on", "null", "1:30", "{", "- x", "~"]))
+
+
+@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), KEYS, VALUES, st.booleans())
+def test_a_key_comes_out_as_it_was_set(
+    values: dict[str, int | str], key: str, value: int | str, flow: bool
+):
+    """Whatever a key and its value hold, the text that comes out stands for just that."""
+    text = yaml.safe_dump({"run": values}, default_flow_style=flow, width=1000)
+    editor = Editor(text)
+    editor.set(("run", key), value)
+    try:
+        result = editor.result()
+    except Impossible:
+        return
+    assert yaml.safe_load(result) == {"run": {**values, key: value}}
