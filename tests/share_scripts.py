@@ -87,7 +87,11 @@ def commands(folder: Path, stand_ins: Mapping[str, str]) -> str:
 
 
 def start(
-    folder: Path, scheduler: Scheduler, groups: Iterable[Start], env: Mapping[str, str]
+    folder: Path,
+    scheduler: Scheduler,
+    groups: Iterable[Start],
+    env: Mapping[str, str],
+    cwd: str | None = None,
 ) -> Run:
     """Start the script for these groups, in a process group of its own."""
     (folder / "worker.sh").write_text(WORKER)
@@ -96,7 +100,7 @@ def start(
     script.write_text(render(Script(job, tuple(groups), every_s=0.2), scheduler))
     process = subprocess.Popen(
         ["bash", str(script)],
-        cwd=folder,
+        cwd=cwd or folder,
         env={**os.environ, "LOG": str(folder / "log"), "DONE": str(folder / "done"), **env},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
