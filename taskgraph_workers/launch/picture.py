@@ -108,11 +108,12 @@ def _range(numbers: Sequence[int]) -> str:
 def _bars(look: _Look, node: Node | None, letters: dict[str, str], width: int) -> Iterator[str]:
     if node is None:
         return
-    for label, have, used in (("cores", node.cores, 2), ("GPUs", node.gpus, 3)):
+    cores = [(name, cores) for name, _, cores, _ in look]
+    gpus = [(name, gpus) for name, _, _, gpus in look]
+    for label, have, parts in (("cores", node.cores, cores), ("GPUs", node.gpus, gpus)):
         if have:
-            marks = _marks([(share[0], share[used]) for share in look], letters)
-            each = _each(have, width)
-            bar = _scaled(marks + FREE * (have - len(marks)), each)
+            marks = _marks(parts, letters)
+            bar = _scaled(marks + FREE * (have - len(marks)), _each(have, width))
             yield f"  {label:<{_LABEL}}{bar}  {len(marks)}/{have}"
 
 

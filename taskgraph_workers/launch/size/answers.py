@@ -8,10 +8,11 @@ from taskgraph_workers.launch.model import Size, Stage, WorkerGroup
 from taskgraph_workers.launch.size import words
 from taskgraph_workers.launch.size.build import AXES, asked, build, counting, kind_of
 from taskgraph_workers.launch.size.certain import Certain, certain
-from taskgraph_workers.launch.size.kinds import Kind, Problem, leanest
+from taskgraph_workers.launch.size.kinds import Counts, Kind, Problem, leanest
+from taskgraph_workers.launch.size.rounding import rounded_up
 from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import OutOfWork, Work
-from taskgraph_workers.launch.size.worst import Climb, Counts, Worst
+from taskgraph_workers.launch.size.worst import Climb, Worst
 from taskgraph_workers.model import Node
 
 #: Steps of work for one answer: some tenths of a second at the most.
@@ -53,27 +54,24 @@ def packed_size(groups: Sequence[WorkerGroup], node: Node) -> Size:
 def worst_of(problem: Problem, work: Work) -> Worst:
     """The worst mixture: found directly, and for many workers by way of fewer of them."""
     climb = Climb(problem, work)
-    if climb.lower == climb.upper and not problem.lots:
-        few = _by_fewer(problem, climb, work)
-        if few is not None and few <= climb.lower:
-            counts, _, packing = climb.corner
-            return Worst(climb.lower, climb.lower, counts, packing.runs)
-    else:
-        few = None
+    few = _by_fewer(problem, climb, work)
+    if few is not None and few <= climb.lower:
+        return climb.found(climb.lower)
     found = climb.run()
-    return (
-        found if few is None or few >= found.upper else found._replace(upper=max(few, found.lower))
-    )
+    if found.lower == found.upper:
+        return found
+    bounds = [found.upper, few, rounded_up(problem)]
+    return found._replace(upper=max(found.lower, min(each for each in bounds if each is not None)))
 
 
 def _by_fewer(problem: Problem, climb: Climb, work: Work) -> int | None:
     """A bound for every mixture, from the worst mixture of fewer workers."""
-    if sum(len(free) > 1 for free in problem.free) == 0:
-        return climb.lower
+    if not climb.corner.picks or problem.ways == 1:
+        return None
     part = work.part(work.left // 2)
     before = part.left
     try:
-        smaller, saved = shrink(problem, climb.corner.order, climb.corner.packing.runs, part)
+        smaller, saved = shrink(problem, climb.corner.picks, climb.corner.packing.runs, part)
         return saved + Climb(smaller, part).run().upper if saved else None
     except OutOfWork:
         return None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import permutations
+from itertools import permutations, product
+from math import prod
 from typing import NamedTuple
 
 from taskgraph_workers.launch.size.flow import most_tasks
@@ -20,7 +21,10 @@ MOST_KINDS = 8
 #: Of so many kinds every order is looked at.
 MOST_ORDERED = 4
 #: So many corners of the mixtures are looked at.
-MOST_CORNERS = 64
+MOST_CORNERS = 256
+
+#: How many tasks of each kind.
+Counts = tuple[int, ...]
 
 
 class Kind(NamedTuple):
@@ -89,10 +93,16 @@ class Problem:
         )
 
     def _tells(self, mask: int) -> bool:
-        """Whether a set has less rank than any larger one, and less than its parts together."""
+        """Whether a set has less rank than any larger one, and less than its parts together.
+
+        Kinds that nobody can run are told of one by one, and are left out of larger sets.
+        """
         rank, part = self.rank(mask), (mask - 1) & mask
-        for bit in (1 << kind for kind in range(len(self.kinds))):
-            if not mask & bit and self.rank(mask | bit) == rank:
+        bits = [1 << kind for kind in range(len(self.kinds))]
+        if part and any(mask & bit and not self.rank(bit) for bit in bits):
+            return False
+        for bit in bits:
+            if rank and not mask & bit and self.rank(bit) and self.rank(mask | bit) == rank:
                 return False
         while part:
             if self.rank(part) + self.rank(mask ^ part) == rank:
@@ -128,21 +138,39 @@ class Problem:
             if kind in members
         )
 
-    def corners(self, first: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Mixtures that are corners, each with an order of kinds that makes it.
+    @property
+    def ways(self) -> int:
+        """In how many ways the groups can each choose one kind, where each has a choice."""
+        return prod(len(free) or 1 for free in self.free)
 
-        In this order each group has as many tasks of a kind as it can. All corners that there are
-        where the kinds are few; ``first`` are the kinds in the order of how soon they matter.
+    @property
+    def has_all_corners(self) -> bool:
+        """Whether all corners of the mixtures are looked at."""
+        return self.ways <= MOST_CORNERS if not self.lots else len(self.kinds) <= MOST_ORDERED
+
+    def corners(self, first: Sequence[int]) -> Iterator[tuple[Counts, tuple[int, ...]]]:
+        """Mixtures among which all corners are, or many; ``first`` are the kinds by size.
+
+        With each goes what kind each group runs, where they run one each.
         """
-        seen = set()
-        for order in self._orders(first):
-            counts, mask, before = [0] * len(self.kinds), 0, 0
-            for kind in order:
-                mask |= 1 << kind
-                counts[kind], before = self.rank(mask) - before, self.rank(mask)
-            if tuple(counts) not in seen:
-                seen.add(tuple(counts))
-                yield tuple(counts), tuple(order)
+        if self.lots or self.ways > MOST_CORNERS:
+            yield from dict.fromkeys((self._corner(order), ()) for order in self._orders(first))
+            return
+        place = {kind: at for at, kind in enumerate(first)}
+        picks = (sorted(free, key=lambda kind: place[kind]) or [-1] for free in self.free)
+        for picked in product(*picks):
+            counts = [0] * len(self.kinds)
+            for kind, number in zip(picked, self.numbers):
+                counts[kind] += number if kind >= 0 else 0
+            yield tuple(counts), picked
+
+    def _corner(self, order: Sequence[int]) -> Counts:
+        """In this order each group has as many tasks of a kind as it can."""
+        counts, mask, before = [0] * len(self.kinds), 0, 0
+        for kind in order:
+            mask |= 1 << kind
+            counts[kind], before = self.rank(mask) - before, self.rank(mask)
+        return tuple(counts)
 
     def _orders(self, first: Sequence[int]) -> Iterator[Sequence[int]]:
         if len(first) <= MOST_ORDERED:

@@ -54,7 +54,7 @@ def _pack(load: Load, work: Work) -> Packing:
     if _nodes(runs) == lower:
         return Packing(lower, runs)
     try:
-        optimum = _relaxed(load, work)
+        optimum = relaxed(load, load.limits, work)
         weights, lower = _bound(load, optimum, lower, work)
         runs = min(runs, _rounded(load, optimum, lower), key=_nodes)
         while lower < _nodes(runs) and lower <= MOST_NODES:
@@ -101,10 +101,12 @@ def _bound(
     return (weights, heaviest), max(lower, by_weight)
 
 
-def _relaxed(load: Load, work: Work) -> Optimum:
-    """The fewest nodes if they could be had in fractions (Gilmore and Gomory's program)."""
+def relaxed(load: Load, limits: Sequence[int], work: Work) -> Optimum:
+    """The fewest nodes if they could be had in fractions (Gilmore and Gomory's program).
+
+    ``limits`` are how many parts of each kind a node may have.
+    """
     size = len(load.kinds)
-    limits = load.limits
     start = [Column(1, _unit(size, kind, limit)) for kind, limit in enumerate(limits)]
 
     def price(prices: Sequence[Fraction]) -> Column | None:

@@ -30,15 +30,15 @@ class Bundle(NamedTuple):
 
 
 def shrink(
-    problem: Problem, order: Sequence[int], runs: Sequence[Run], work: Work
+    problem: Problem, picks: Sequence[int], runs: Sequence[Run], work: Work
 ) -> tuple[Problem, int]:
     """The problem with as few workers as can be, and the nodes that hold those left out.
 
-    ``runs`` pack the corner of the mixtures that ``order`` makes: bundles are taken from there.
+    ``runs`` pack a mixture in which each group runs what it ``picks``: there, bundles are found.
     """
     numbers, saved = list(problem.numbers), 0
     for pattern, times in sorted(runs, key=lambda run: -run[1]):
-        bundle = _bundle(problem, order, pattern)
+        bundle = _bundle(problem, picks, pattern)
         if bundle is None or not _holds(problem, bundle, work):
             continue
         taken = min(times // bundle.nodes, _times(problem, bundle, numbers))
@@ -47,22 +47,18 @@ def shrink(
     return replace(problem, numbers=tuple(numbers), _ranks={}), saved
 
 
-def _bundle(problem: Problem, order: Sequence[int], pattern: Pattern) -> Bundle | None:
+def _bundle(problem: Problem, picks: Sequence[int], pattern: Pattern) -> Bundle | None:
     """The workers whose tasks fill nodes with this pattern, whole tasks of them."""
     used = [kind for kind, count in enumerate(pattern) if count]
     nodes = lcm(*(problem.kinds[kind].nodes for kind in used))
     workers = [0] * len(problem.numbers)
     for kind in used:
-        runs = [g for g, free in enumerate(problem.free) if _first(free, order) == kind]
+        runs = [group for group, picked in enumerate(picks) if picked == kind]
         if not runs:
             return None
         group = max(runs, key=lambda g: problem.numbers[g])
         workers[group] += pattern[kind] * nodes // problem.kinds[kind].nodes
     return Bundle(tuple(workers), nodes)
-
-
-def _first(free: frozenset[int], order: Sequence[int]) -> int:
-    return min(free, key=order.index, default=-1)
 
 
 def _holds(problem: Problem, bundle: Bundle, work: Work) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from taskgraph_workers.launch.size.kinds import Kind, Problem
+from taskgraph_workers.launch.size.kinds import Counts, Kind, Problem
 from taskgraph_workers.launch.size.pack import (
     Packing,
     Run,
@@ -23,9 +23,6 @@ from taskgraph_workers.launch.size.pack import (
 from taskgraph_workers.launch.size.patterns import Load, used_of
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
-#: A mixture, or a corner of a box: how many tasks of each kind.
-Counts = tuple[int, ...]
-
 
 class Worst(NamedTuple):
     """Between how many nodes the answer is, a mixture that needs ``lower``, and its packing."""
@@ -37,10 +34,10 @@ class Worst(NamedTuple):
 
 
 class _Corner(NamedTuple):
-    """A corner of the mixtures, the order of kinds that makes it, and how it is packed."""
+    """A mixture, the kind that each group runs where it is one each, and how it is packed."""
 
     counts: Counts
-    order: tuple[int, ...]
+    picks: tuple[int, ...]
     packing: Packing
 
 
@@ -65,7 +62,6 @@ class Climb:
     def __init__(self, problem: Problem, work: Work) -> None:
         self.problem, self._work = problem, work
         self.corner = self._corner()
-        self.upper = self.corner.packing.nodes
         self._boxes: list[tuple[int, int, Counts, Counts]] = []
         self._made = 0
 
@@ -77,14 +73,19 @@ class Climb:
     def _corner(self) -> _Corner:
         sizes = shares(self.problem)
         first = sorted(range(len(sizes)), key=lambda kind: -sizes[kind])
-        best, top = None, 0
-        for counts, order in self.problem.corners(first):
+        best, self._unsure = _Corner((), (), Packing(-1, ())), 0
+        corners = [
+            (quick_bound(load_of(self.problem, counts)), counts, picks)
+            for counts, picks in self.problem.corners(first)
+        ]
+        for _, counts, picks in sorted(corners, key=lambda corner: -corner[0]):
+            load = used_of(load_of(self.problem, counts))
+            if _nodes(quick(load, best.packing.lower)) <= best.packing.lower:
+                continue
             packing = self._pack(counts)
-            top = max(top, packing.nodes)
-            if best is None or packing.lower > best.packing.lower:
-                best = _Corner(counts, order, packing)
-        assert best is not None
-        self._unsure = top
+            self._unsure = max(self._unsure, packing.nodes)
+            if packing.lower > best.packing.lower:
+                best = _Corner(counts, picks, packing)
         return best
 
     def _pack(self, counts: Counts) -> Packing:
@@ -107,15 +108,19 @@ class Climb:
                 unsure = max(unsure, -above)
                 break
         left = self.lower if not self._boxes else -self._boxes[0][0]
+        return self.found(max(self.lower, left, unsure))
+
+    def found(self, upper: int) -> Worst:
+        """The worst mixture so far, where none takes more nodes than this."""
         counts, _, packing = self.corner
-        return Worst(self.lower, max(self.lower, left, unsure), counts, packing.runs)
+        return Worst(self.lower, upper, counts, packing.runs)
 
     def _look(self, low: Counts, high: Counts) -> int:
         """Look into a box; if it is one mixture, the nodes that it takes at the most."""
         if self.problem.allows(high):
             packing = self._pack(high)
             if packing.lower > self.lower and self.problem.can_run(high):
-                self.corner = _Corner(high, self.corner.order, packing)
+                self.corner = _Corner(high, (), packing)
             return packing.nodes
         kind = max(range(len(low)), key=lambda at: high[at] - low[at])
         middle = (low[kind] + high[kind]) // 2
