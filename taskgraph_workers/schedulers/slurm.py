@@ -107,16 +107,16 @@ class Slurm:
                 return found[1]
         raise SchedulerError(Problem(f"Slurm did not take the job: {_said(answer)}"))
 
-    def find(self, name: str) -> Command:
-        """Asks for this user's jobs of a name, also those that just ended; see :meth:`found`."""
+    def find(self) -> Command:
+        """Asks for this user's jobs, also those that just ended: see :meth:`found`.
+
+        All of them, since ``--name`` takes a comma in a name for the end of it.
+        """
         form = ("--states=all", "--format=%A|%j")
-        return Command(("squeue", "--noheader", "--me", f"--name={name}", *form))
+        return Command(("squeue", "--noheader", "--me", *form))
 
     def found(self, name: str, answer: Answer) -> tuple[str, ...]:
-        """Their ids. Raises SchedulerError where nobody can tell.
-
-        The name is compared again, since squeue takes a comma in it for two names.
-        """
+        """The ids of those with this name. Raises SchedulerError where nobody can tell."""
         if answer.exit_code != 0:
             raise SchedulerError(Problem(f"Slurm can't be asked for jobs: {_said(answer)}"))
         rows = [line.partition("|") for line in answer.stdout.splitlines()]

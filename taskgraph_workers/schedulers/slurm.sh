@@ -107,6 +107,8 @@ run_worker() { # NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
         status=$?
         kill -0 "$pid" 2>/dev/null || break
     done
+    # 143: a worker that knows nothing better to do when it is asked to end.
+    [ "$status" != 143 ] || [ ! -e "$file.ending" ] || status=0
     forget_worker "$folder" "$file"
     return "$status"
 }

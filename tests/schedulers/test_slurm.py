@@ -234,7 +234,7 @@ def test_nobody_to_ask(answer: Answer):
 
 
 def test_found_by_name():
-    """Jobs of the very name, whatever is in it: squeue takes a comma for an end."""
+    """Jobs of the very name, whatever is in it, and no others."""
     answer = Answer(0, "7|a\n8|a,b|c d\n9|b|c d\n10|a,b|c d\n")
     assert SLURM.found("a,b|c d", answer) == ("8", "10")
 
