@@ -32,8 +32,11 @@ _INTERRUPTED, _BROKEN_PIPE = 130, 141
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The whole parser, as the command, its completion and the documentation use it."""
+def make_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The whole parser, as the command, its completion and the documentation use it.
+
+    With fewer ``commands`` it is made sooner: each takes its module, and what that needs.
+    """
     parser = Parser(
         prog="taskgraph-workers",
         description="Say once where training runs: the graph, the cluster and the queue obey.",
@@ -42,7 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
     version = f"%(prog)s {taskgraph_workers.__version__}"
     parser.add_argument("--version", action="version", version=version)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    for name in commands:
         import_module(f"taskgraph_workers.cli.{name}").add_parser(subparsers)
     return parser
 
@@ -85,8 +88,11 @@ def _silence() -> None:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if argv is None else argv
     try:
-        args = make_parser().parse_args(argv)
+        args = make_parser([each for each in words[:1] if each in COMMANDS] or COMMANDS).parse_args(
+            words
+        )
     except SystemExit as ended:  # --help, --version, and what can't be understood
         return int(ended.code or 0)
     output = Output(args.color, args.quiet, args.verbose)
