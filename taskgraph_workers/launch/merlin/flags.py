@@ -43,7 +43,7 @@ class Tool:
 
     ``sized`` are options that concern size, and what each says. ``valued`` are short options that
     take a value, ``flags`` long ones that take none, ``pairs`` those that take two. ``single``
-    tells that long options may have one dash only, as mpirun's.
+    tells that long options may have one dash only, as mpirun's; ``words`` are such for others.
     """
 
     sized: Mapping[str, _Read]
@@ -51,6 +51,7 @@ class Tool:
     flags: frozenset[str] = frozenset()
     pairs: frozenset[str] = frozenset()
     single: bool = False
+    words: frozenset[str] = frozenset()
 
 
 def whole_number(text: str) -> int:
@@ -86,7 +87,7 @@ def _gres(text: str) -> Mapping[str, int]:
         name, *rest = each.split("(")[0].split(":")
         if name in ("gpu", "gres/gpu"):
             last = rest[-1] if rest else ""
-            total += whole_number(last) if last[:1].isdigit() else 1
+            total += 1 if not last or last.isidentifier() else whole_number(last)
     return {"gpus_per_node": total}
 
 
@@ -227,7 +228,8 @@ APRUN = Tool(
         **_names(_count("cores_per_task"), "-d", "--cpus-per-pe"),
     },
     valued="aBceEFjLlmpPrSstw",
-    flags=frozenset({"--batch-args", "--reconnect", "--debug"}),
+    flags=frozenset({"--batch-args", "--reconnect", "--debug", "-ss"}),
+    words=frozenset({"-cc", "-cp", "-sn", "-sl", "-ss"}),
 )
 IBRUN = Tool(sized=_names(_count("tasks"), "-n", "-np"), valued="o", single=True)
 
@@ -291,7 +293,7 @@ def _takes_value(tool: Tool, name: str) -> bool:
 def _split(tool: Tool, word: str) -> list[tuple[str, str | None, str]]:
     """A word as options: name, value where the word holds one, and the option as it is written."""
     name, equals, value = word.partition("=")
-    if word.startswith("--"):
+    if word.startswith("--") or word in tool.words:
         return [(name, value if equals else None, word)]
     if tool.single and (len(name) > 2 or name in tool.sized):
         return [(name, value if equals else None, word)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.config.faults import said
@@ -32,6 +33,8 @@ class Steps:
         self.document = reader.document
         self.header = header
         self.sampled = sampled
+        #: Whose workspaces each step uses.
+        self.workspaces: dict[str, set[str]] = {}
 
     def read(self) -> tuple[Step, ...]:
         """All of them; a fault where there is none."""
@@ -81,6 +84,7 @@ class Steps:
         run_path = (*path, "run")
         queue = self._queue(run.get("task_queue"), (*run_path, "task_queue"))
         depends = self.reader.texts(run.get("depends") or None, (*run_path, "depends")) or ()
+        self.workspaces[name] = self._workspaces(run)
         name_path = (*path, "name")
         line = self.document.line(name_path)
         return Step(
@@ -119,6 +123,15 @@ class Steps:
         scripts = [run.get("cmd"), run.get("restart")]
         texts = [self.reader.variables.replace(each) for each in scripts if isinstance(each, str)]
         return any(not words.isdisjoint(self.reader.variables.left(text)) for text in texts)
+
+    def _workspaces(self, run: dict[str, Any]) -> set[str]:
+        """The steps whose workspaces stand in its scripts."""
+        found: set[str] = set()
+        for text in (run.get("cmd"), run.get("restart")):
+            for name in self.reader.variables.left(text) if isinstance(text, str) else ():
+                step, _, what = name.rpartition(".")
+                found.update({step} if what == "workspace" else ())
+        return found
 
     def _once(self, steps: list[Step]) -> None:
         first: dict[str, Step] = {}
@@ -160,19 +173,26 @@ class Steps:
         return not left
 
     def _inherit(self, steps: list[Step]) -> tuple[Step, ...]:
-        """Add the parameters of steps that a step depends on, but for funnels (``_*``)."""
-        from dataclasses import replace
+        """Add the parameters of steps that a step depends on, or whose workspace it uses.
 
+        Not of those all of whose runs it waits for (``_*``), as Maestro has it.
+        """
         used = {step.name: set(step.parameters) for step in steps}
+        parents = {step.name: self._parents(step) & used.keys() for step in steps}
         changed = True
         while changed:
             changed = False
-            for step in steps:
-                parents = [used[each] for each in step.depends if "*" not in each]
-                new = set().union(*parents) - used[step.name]
-                used[step.name] |= new
-                changed = changed or bool(new)
+            for name, mine in used.items():
+                before = len(mine)
+                mine.update(*(used[parent] for parent in parents[name]))
+                changed = changed or len(mine) > before
         return tuple(replace(step, parameters=frozenset(used[step.name])) for step in steps)
+
+    def _parents(self, step: Step) -> set[str]:
+        funnels = {_FUNNEL.sub("", each) for each in step.depends if "*" in each}
+        return {each for each in step.depends if "*" not in each} | (
+            self.workspaces[step.name] - funnels
+        )
 
 
 def _texts(value: object) -> list[str]:

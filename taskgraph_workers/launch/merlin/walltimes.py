@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from taskgraph_workers import units
 
+#: Fewer seconds than anybody asks for: more likely they are meant as minutes.
+_FEW_S = 600
+
 
 class Walltime(NamedTuple):
     """A walltime in seconds, None where it is none, and what should be said about it."""
@@ -33,7 +36,7 @@ def walltime(said: object, written: str | None) -> Walltime:
     if isinstance(said, bool) or not isinstance(said, (int, str)):
         raise ValueError(f"{written or said!r} is no duration: write H:M:S, in quotes")
     if isinstance(said, int):
-        return _number(units.seconds(said), written)
+        return _number(said, written)
     total = units.seconds(said)
     text = said.strip()
     merlins = _merlins(text)
@@ -50,13 +53,16 @@ def _seconds(number: int) -> str:
     return f"{number} second" + "s" * (number != 1)
 
 
-def _number(total: int, written: str | None) -> Walltime:
+def _number(number: int, written: str | None) -> Walltime:
+    """A number: as such, or what YAML makes of a clock without quotes, to the base 60."""
+    total = units.seconds(number)
     if written is not None and ":" in written:
+        meant = units.seconds(written)
         what = f"YAML reads {written} as the number {total}, to the base 60"
-        return Walltime(
-            total, f"{what}: {clock(total)}, as it is meant", f'put it in quotes: "{written}"'
-        )
-    if total < 60 * 10:
+        also = ", and so does Merlin" if meant != total else ""
+        hint = f'put it in quotes: "{written}"'
+        return Walltime(meant, f"{what}{also}; read here as {clock(meant)}", hint)
+    if total < _FEW_S:
         what = f"a bare {total} is {_seconds(total)} to Merlin, and so it is here"
         return Walltime(total, what, f'if minutes are meant, write "{clock(total * 60)}"')
     return Walltime(total)
