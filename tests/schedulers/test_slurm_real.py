@@ -48,6 +48,7 @@ def write(tmp_path: Path) -> Callable[[Job], str]:
 
     def write(job: Job) -> str:
         script = tmp_path / "a script.sbatch"
+        job = replace(job, output=f"{tmp_path}/out")
         script.write_text("\n".join(["#!/bin/bash", *SLURM.header(job), "true", ""]))
         return str(script)
 
@@ -144,7 +145,7 @@ def test_the_environment_decides_nothing(slurm: SlurmCluster, write: Callable[[J
 
 def test_a_life(slurm: SlurmCluster, tmp_path: Path, ask: Ask):
     """A job is submitted, found by its name, watched, and ended."""
-    job = replace(ASKED, name="the, job | x", walltime_s=600)
+    job = replace(ASKED, name="the, job | x", output=f"{tmp_path}/out")
     script = tmp_path / "job.sbatch"
     body = "trap 'echo warm >> said; exit 0' USR1; sleep 600 & echo up > said; wait"
     lines = ["#!/bin/bash", *SLURM.header(job), f"cd '{tmp_path}'", body, ""]
