@@ -65,11 +65,18 @@ def caution(case: Case, notes: Notes) -> None:
 
 
 def _clash(clash: Clash, notes: Notes) -> None:
-    group, queues = clash.group, listed(clash.queues)
-    if group.implied and set(group.queues) <= set(clash.first.queues):
-        # Nobody wrote it, and nobody misses it: others run its steps.
+    group, first, queues = clash.group, clash.first.name, listed(clash.queues)
+    if group.implied:
+        # Nobody wrote it; and what it has to itself, it does run.
         return
-    what = f"{group.name} never starts in Merlin: {clash.first.name} serves queue {queues} already"
+    if clash.starts:
+        what = f"{group.name} takes from queue {queues}, as {first} does, and overlap is off"
+        hint = "Merlin may leave such a group out; write overlap: true, or give steps other queues"
+        notes.warn(what, group.path, group.worker.line, hint)
+        return
+    what = f"{group.name} never starts in Merlin: {first} serves queue {queues} already"
+    if set(clash.first.queues) != set(group.queues):
+        what = f"{group.name} is left out: {first} serves queue {queues} already, overlap is off"
     hint = "give its steps a task_queue of their own, or write overlap: true"
     if any(not step.queue_line for step in group.named):
         hint += "; steps without task_queue share the queue merlin"

@@ -35,8 +35,7 @@ def corrected(spec: Spec, part: Part, numbers: Mapping[str, int]) -> str | None:
             changed.append(_step(step, ("study", place, "run"), part.batch.type, editor))
         if not any(changed):
             return None
-        groups = [*part.groups, *(clash.group for clash in part.clashes)]
-        for group in groups:
+        for group in [*part.groups, *(c.group for c in part.clashes if not c.starts)]:
             _number(group, numbers[group.name], editor)
         return editor.result()
     except Impossible:
@@ -102,7 +101,7 @@ def _apart(spec: Spec, clash: Clash, editor: Editor) -> bool:
         for group in (clash.group, clash.first)
     )
     named = {step.name for step in theirs}
-    if clash.group.implied or any(step.name in named for step in mine):
+    if clash.starts or clash.group.implied or any(step.name in named for step in mine):
         # Nobody asked for that group; or both name the same step, which queues can't part.
         return False
     moved = [(clash.group, mine)]
@@ -119,7 +118,10 @@ def _apart(spec: Spec, clash: Clash, editor: Editor) -> bool:
 def _queue(spec: Spec, group: Group) -> str:
     """A queue's name for a group, which no step has."""
     taken = {step.queue for step in spec.steps}
-    return group.name if group.name not in taken else f"{group.name}_queue"
+    name = group.name
+    while name in taken:
+        name += "_queue"
+    return name
 
 
 def _number(group: Group, number: int, editor: Editor) -> None:

@@ -14,7 +14,7 @@ from taskgraph_workers.launch.merlin.queues import Clash, Group, starting
 
 @dataclass(frozen=True)
 class Part:
-    """The groups of one allocation, and its ``batch`` block; those that Merlin would not start.
+    """The groups of one allocation, and its ``batch`` block; those that share queues by accident.
 
     ``others`` are the groups of other allocations. ``everywhere`` are all that start anywhere.
     """

@@ -79,33 +79,36 @@ def _group(spec: Spec, worker: Worker) -> Group:
 
 @dataclass(frozen=True)
 class Clash:
-    """A group that Merlin does not start, the one that serves its queue, and these queues."""
+    """A group that takes from queues of one before it; ``starts`` tells whether it does start."""
 
     group: Group
     first: Group
     queues: tuple[str, ...]
+    starts: bool
 
 
 def starting(
     all_groups: Sequence[Group], overlap: bool
 ) -> tuple[tuple[Group, ...], tuple[Clash, ...]]:
-    """The groups that start, and those that don't.
+    """The groups that start, and those that share a queue with one before them.
 
-    Without ``overlap`` a group that shares a queue with one before it is left out
-    (``celeryadapter.start_celery_workers``), where both may be on one machine. That is the rule as
-    Merlin means and documents it. Measured on 1.13.0, its check compares quoted texts
-    (``'[merlin]_a`` is not ``'[merlin]_a'``), and so lets some groups pass that share only a part
-    of their queues.
+    Without ``overlap`` Merlin means to leave out a group that does, if both may be on one machine
+    (``celeryadapter.start_celery_workers``). Measured on 1.13.0, its check compares quoted texts
+    (``'[merlin]_a`` is not ``'[merlin]_a'``): it is sure to leave out a group with the same queues
+    as another, and starts most of those that share only a part. So a group that has a queue which
+    nobody else serves starts here, too: without it the study would wait for ever.
     """
     started: list[Group] = []
     clashes: list[Clash] = []
     for group in all_groups:
-        first = next((one for one in started if _meet(one, group)), None)
-        if overlap or first is None:
+        before = [] if overlap else [one for one in started if _meet(one, group)]
+        served = {queue for one in before for queue in one.queues}
+        starts = not served.issuperset(group.queues)
+        if before:
+            shared = tuple(queue for queue in group.queues if queue in before[0].queues)
+            clashes.append(Clash(group, before[0], shared, starts))
+        if starts or not before:
             started.append(group)
-        else:
-            shared = tuple(queue for queue in group.queues if queue in first.queues)
-            clashes.append(Clash(group, first, shared))
     return tuple(started), tuple(clashes)
 
 

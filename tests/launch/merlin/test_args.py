@@ -71,7 +71,27 @@ def test_an_option_that_celery_does_not_have_is_named():
     )
 
 
-WORDS = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12)
+PIECES = [
+    "$HOME",
+    "${X}",
+    "$X",
+    "$",
+    "${",
+    "}",
+    '"',
+    "'",
+    "`id`",
+    "$(id)",
+    "\\",
+    " ",
+    "!",
+    "*",
+    "é",
+]
+WORDS = st.one_of(
+    st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12),
+    st.lists(st.sampled_from(PIECES), max_size=8).map("".join),
+)
 
 
 @given(WORDS)

@@ -73,7 +73,9 @@ def test_a_queue_without_workers():
         a_step("a", "q"),
         a_step("b", "p", line=5, queue_line=6),
         a_worker("w", "a", **QUIET),
-        a_worker("v", "a", "b", **QUIET),
+        a_worker("default_worker", "b", line=8, **QUIET),
+        a_worker("v", "a", line=9, **QUIET),
+        a_step("c", "q"),
     )
     said = next(note for note in found if "no worker serves" in note.message)
     assert (said.line, "stall" in said.hint) == (6, True)

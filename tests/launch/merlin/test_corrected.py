@@ -161,6 +161,39 @@ def test_raw_flags_are_kept(tmp_path: Path):
     more = yaml.safe_load(corrected(text.replace("gpus: 4", "gpus: 4\n    slurm: -t 5"), tmp_path))
     assert more["study"][1]["run"]["slurm"] == "-t 5 --gres=gpu:4"
     assert "gpus" not in more["study"][1]["run"]
+    raw = text.replace("gpus: 4", "gpus: 4\n    slurm: --gpus-per-task=2")
+    kept = yaml.safe_load(corrected(raw, tmp_path))
+    assert kept["study"][1]["run"]["slurm"] == "--gpus-per-task=2"
+
+
+def test_a_launcher_gets_a_task_for_each_node(tmp_path: Path):
+    """Fewer cores than nodes are as many tasks as nodes: a launcher takes no fewer."""
+    text = EXAMPLE.replace("TYPE", "slurm").replace("cores: 8", "cores: 1")
+    assert yaml.safe_load(corrected(text, tmp_path))["study"][0]["run"]["procs"] == 2
+
+
+def test_a_queue_of_that_name_is_there_already(tmp_path: Path):
+    """The new queue's name is none that another step has."""
+    step = "- {name: step_3, description: d, run: {cmd: x, task_queue: step_2_workers}}\nmerlin:"
+    text = EXAMPLE.replace("TYPE", "slurm").replace("merlin:", step)
+    value = yaml.safe_load(corrected(text, tmp_path))
+    queues = [each["run"]["task_queue"] for each in value["study"]]
+    assert queues == ["step_1_workers", "step_2_workers_queue", "step_2_workers"]
+
+
+def test_the_default_worker_is_nothing_to_correct(tmp_path: Path):
+    """Steps that nobody names run where their queue is served: that is no accident."""
+    text = """\
+description: {name: x, description: y}
+study:
+- {name: a, description: d, run: {cmd: "true", task_queue: q}}
+- {name: b, description: d, run: {cmd: "true", task_queue: q}}
+merlin:
+  resources:
+    workers:
+      w: {steps: [a], number: 2}
+"""
+    assert asked(text, tmp_path).corrected is None
 
 
 def test_nothing_is_printed_where_nothing_is_wrong(tmp_path: Path):

@@ -76,6 +76,14 @@ def test_what_others_share_is_not_touched(text: str):
         editor.set(("a", "y"), 1)
 
 
+def test_a_text_that_came_out_otherwise_is_refused():
+    """A key that YAML reads as something else than text is not what was meant to be set."""
+    editor = Editor("run:\n  on: 1\n")
+    editor.set(("run", "on"), 2)
+    with pytest.raises(Impossible):
+        editor.result()
+
+
 KEYS = st.text("abcXYZ _-:#'\"é$", min_size=1, max_size=6)
 VALUES = st.one_of(st.integers(), KEYS, st.sampled_from(["on", "null", "1:30", "{", "- x", "~"]))
 

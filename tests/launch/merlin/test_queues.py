@@ -75,6 +75,26 @@ def test_of_groups_that_share_a_queue_only_the_first_starts():
     assert runs(asked(*parts, overlap=True)) == [["a", "b"], ["a", "b"]]
 
 
+def test_a_group_with_a_queue_of_its_own_starts():
+    """A group that shares only a part of its queues starts: nobody else would run the rest."""
+    parts = [a_step("a", "q"), a_step("b", "p"), a_step("c", "q")]
+    found = asked(*parts, a_worker("w", "a", number=1), a_worker("v", number=1, line=9))
+    assert runs(found) == [["a", "c"], ["a", "b", "c"]]
+    assert "v takes from queue q, as w does, and overlap is off" in told(found)
+    implied = asked(*parts, a_worker("w", "a", number=1))
+    assert runs(implied) == [["a", "c"], ["a", "b", "c"]]
+    assert "overlap" not in told(implied)
+
+
+def test_a_group_whose_queues_others_serve_is_left_out():
+    """A group that has no queue to itself is left out, though several others serve its queues."""
+    parts = [a_step("a", "q"), a_step("b", "p")]
+    groups = [a_worker(name, *steps, number=1) for name, steps in (("w", "a"), ("v", "b"))]
+    found = asked(*parts, *groups, a_worker("u", "a", "b", number=1))
+    assert names(found) == ["w", "v"]
+    assert "u is left out: w serves queue q already" in told(found)
+
+
 def test_groups_of_different_machines_may_share_a_queue():
     """The same steps on two machines are no clash; a group for any machine is one with both."""
     parts = [
