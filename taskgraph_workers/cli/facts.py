@@ -65,10 +65,14 @@ def node_text(node: Node | None) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """The kinds of node that a job in ``queue`` can get, and the name of that queue."""
+    """The kinds of node that a job can get, and the name of its queue.
+
+    ``unknown`` is what is wrong with a queue that the scheduler doesn't have.
+    """
 
     kinds: tuple[Kind, ...] = ()
     queue: str = ""
+    unknown: tuple[Problem, ...] = ()
 
 
 def look(scheduler: Scheduler, queue: str | None) -> Found:
@@ -80,7 +84,12 @@ def look(scheduler: Scheduler, queue: str | None) -> Found:
         return Found()
     kinds = scheduler.kinds(run(command, LOOK_S))
     if queue is not None:
-        here = [kind for kind in kinds if kind.queue in (queue, "")]
+        # Slurm takes several, and starts a job in the first one that has room.
+        asked = queue.split(",")
+        here = [kind for kind in kinds if kind.queue in asked or not kind.queue]
+        if kinds and not here:
+            hint = did_you_mean(queue, [kind.queue for kind in kinds])
+            return Found(unknown=(Problem(f"{scheduler.name} has no queue {queue!r}", hint=hint),))
     else:
         here = [kind for kind in kinds if kind.default] or list(kinds)
     names = {kind.queue for kind in here}
@@ -134,7 +143,7 @@ def _fits(demand: Demand, kind: Kind) -> bool:
 
 def limits(found: Found, walltime_s: int | None, nodes: int) -> tuple[Problem, ...]:
     """Why a job would wait for ever: Slurm takes those that its queue never starts."""
-    return tuple(_limits(found, walltime_s, nodes)) if found.kinds else ()
+    return tuple(_limits(found, walltime_s, nodes)) if found.kinds else found.unknown
 
 
 def _limits(found: Found, walltime_s: int | None, nodes: int) -> Iterable[Problem]:

@@ -102,8 +102,6 @@ def show_size(plan: Plan, output: Output, as_json_: bool) -> None:
     for mode, size in plan.sizing.sizes.items():
         _show_size(mode, size, plan, output)
     output.line()
-    if plan.sizing.mode == "given":
-        output.line(Styled(f"given: {_nodes(plan.sizing.nodes)}", "green"))
     for line in summary(plan):
         output.line(line)
     output.line()
@@ -131,7 +129,9 @@ def demand_text(demand: Demand) -> str:
     parts += [_counted(demand.gpus, "GPU")] if demand.gpus else []
     parts += [f"{demand.memory_mib} MiB"] if demand.memory_mib else []
     each = " and ".join(parts)
-    return each if demand.nodes == 1 else f"{demand.nodes} nodes x ({each})"
+    if demand.nodes == 1:
+        return each
+    return f"{demand.nodes} nodes x " + (f"({each})" if len(parts) > 1 else each)
 
 
 def _counted(number: int, word: str) -> str:

@@ -102,7 +102,9 @@ def _planned(args: argparse.Namespace, said: _Said, where: _Where, ask: Ask) -> 
     try:
         sizing = size(ask.groups, node, ask.stages, args.mode, header.nodes)
     except WorkersError as error:
-        raise _placed(error, ask) from None
+        # Why what a node has is unknown, too.
+        problems = (*where.found.unknown, *(_at(each, ask) for each in error.problems))
+        raise type(error)(*problems) from None
     notes = [*ask.notes, *where.chosen.notes, *_differs(where)]
     notes += [_at(note, ask) for note in sizing.notes]
     blockers = facts.limits(where.found, header.walltime_s, sizing.nodes)
@@ -300,10 +302,6 @@ def _timeless(header: Header) -> Iterable[Problem]:
     if header.walltime_s is None:
         what = "no walltime is said, so nothing ends the workers before the queue's own limit"
         yield Problem(what, hint="--walltime 2h", severity="warning")
-
-
-def _placed(error: WorkersError, ask: Ask) -> WorkersError:
-    return type(error)(*(_at(problem, ask) for problem in error.problems))
 
 
 def _at(problem: Problem, ask: Ask) -> Problem:
