@@ -30,6 +30,12 @@ say down
 COMMAND = "exec bash worker.sh"
 
 
+def notes(log: Path, word: str) -> list[str]:
+    """What workers noted that begins with a word, without it."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return sorted(rest for first, _, rest in (x.partition(" ") for x in lines) if first == word)
+
+
 @dataclass
 class Run:
     """A script that runs in a folder: what it said, and what its workers noted."""
@@ -43,9 +49,8 @@ class Run:
         self.log = self.folder / "log"
 
     def noted(self, word: str) -> list[str]:
-        """What workers noted that begins with a word, without it."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return sorted(rest for first, _, rest in (x.partition(" ") for x in lines) if first == word)
+        """See :func:`notes`."""
+        return notes(self.log, word)
 
     def until(self, word: str, count: int) -> list[str]:
         """Wait until as many workers noted it."""

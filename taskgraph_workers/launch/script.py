@@ -44,10 +44,13 @@ LAST_CALL_S = 15
 #: How often a script looks around, in seconds.
 EVERY_S = 5
 
-#: How a scheduler starts Flux: one process on each node of the job. Slurm's needs no MPI for it
-#: and must not bind Flux, which binds its own tasks, to a part of a node.
+#: How a scheduler starts Flux: one process on each node of the job. Its brokers find one another
+#: by PMI-2 where Slurm has it (flux-start(1)), else by Slurm's library. Slurm must not bind Flux,
+#: which binds its own tasks, to a part of a node: a site with the plugin mpibind wants
+#: --mpibind=off too. Without --export, a job's --export=NONE would hold for the step as well.
 STARTS_FLUX = {
-    "slurm": 'srun -N "$SLURM_JOB_NUM_NODES" -n "$SLURM_JOB_NUM_NODES" --mpi=none --cpu-bind=none',
+    "slurm": 'srun --export=ALL -N "$SLURM_JOB_NUM_NODES" -n "$SLURM_JOB_NUM_NODES" --cpu-bind=none'
+    ' --mpi="$(srun --mpi=list 2>&1 | grep -owm1 pmi2 || echo none)"',
     "lsf": "jsrun -r 1 -a 1 -c ALL_CPUS -g ALL_GPUS --bind=none",
 }
 

@@ -63,6 +63,7 @@ carry() {
 }
 
 # bind_worker NTH CORES GPUS CORE GPU: this process, to its part of what the job may use here.
+# shellcheck disable=SC2317 # nodes call it
 bind_worker() {
     local nth=$1 cores=$2 gpus=$3 core=$4 gpu=$5 part from to listed=() allowed=()
     IFS=, read -ra listed <<<"${CUDA_VISIBLE_DEVICES-}"

@@ -1,9 +1,12 @@
 # shellcheck shell=bash
 # An id without its letter that isn't ASCII, as flux batch prints it with FLUX_F58_FORCE_ASCII=1.
+# shellcheck disable=SC2317 # inside of a Slurm job its own is called
 job_id() { echo "${FLUX_ENCLOSING_ID/#$'\xc6\x92'/f}"; }
 
 # Flux never puts a job back into its queue.
+# shellcheck disable=SC2317 # inside of a Slurm job its own is called
 restarts() { echo 0; }
+# shellcheck disable=SC2317 # inside of a Slurm job its own is called
 requeue_job() {
     echo "workers: Flux has no way to put a job back into its queue" >&2
     return 69
@@ -55,6 +58,7 @@ hold() {
 }
 
 # flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
+# shellcheck disable=SC2317 # nodes call it
 flux_share() {
     local group=$1 job=$2 command=$3 rank
     shift 3
@@ -63,11 +67,13 @@ flux_share() {
 }
 
 # flux_task NODE GROUP JOB FIRST COMMAND: one worker, by flux run.
+# shellcheck disable=SC2317 # nodes call it
 flux_task() {
     run_share "$1" "$2" "$3" "$(($4 + FLUX_TASK_RANK))" 1 "$5"
 }
 
 # On each node.
+# shellcheck disable=SC2317 # nodes call it
 flux_end() { end_share "$(flux getattr rank)"; }
 
 # A signal through flux exec, or of flux job kill, would reach all that the workers have started.

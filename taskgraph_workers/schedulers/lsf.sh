@@ -38,6 +38,7 @@ if command -v jsrun >/dev/null; then
     }
 
     # jsrun_task GROUP JOB COMMAND FILE: one worker, which ends once that file is there.
+    # shellcheck disable=SC2317 # nodes call it
     jsrun_task() {
         local rank=${JSM_NAMESPACE_RANK:-${PMIX_RANK:-0}} watch status
         while ! [ -e "$4" ]; do sleep 2; done && end_share "$rank" &

@@ -6,6 +6,7 @@ share_dir=/tmp/workers-$UID-$$-$RANDOM$RANDOM
 # share of a group there, and ends with it, with the highest status of a worker. KEY tells apart
 # nodes that share a /tmp. Workers are bound to CORES cores and GPUS GPUs each, beginning with those
 # of index CORE and GPU, unless these words are left out.
+# shellcheck disable=SC2317 # nodes call it
 run_share() {
     local key=$1 group=$2 job=$3 first=$4 count=$5 command=$6 index code alive worst=0 running=()
     shift 6
@@ -38,6 +39,7 @@ run_share() {
 }
 
 # Becomes one worker.
+# shellcheck disable=SC2317 # nodes call it
 run_worker() {
     local file=$1 name=$2 command=$3 nth=$4 node
     shift 4
@@ -53,6 +55,7 @@ run_worker() {
 
 # end_share KEY: runs on a node, asks the workers there to end. TERM goes to their main processes
 # alone: what they have started, such as a process of Celery's pool, would die of it with its task.
+# shellcheck disable=SC2317 # nodes call it
 end_share() {
     local file pid
     mkdir -m 700 "$share_dir" 2>/dev/null
@@ -73,6 +76,7 @@ shares() {
 }
 
 # before NODE COUNT...: how many workers are on nodes before that one.
+# shellcheck disable=SC2317 # nodes call it
 before() {
     local node=$1 sum=0
     shift

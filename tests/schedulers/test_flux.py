@@ -12,6 +12,7 @@ from flux_parser import options
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskgraph_workers.launch.script import Script, render
 from taskgraph_workers.schedulers.base import Answer, Job, Kind, SchedulerError, Start, State
 from taskgraph_workers.schedulers.flux import SCHEDULER as FLUX
 
@@ -106,6 +107,13 @@ def test_another_sentinel():
         FLUX.header(replace(FULL, directives=("# flux: -t 5m",)))
     with pytest.raises(ValueError, match="sentinel changed"):
         options("#!/bin/bash\n#flux: -N 2\n# flux: -t 5m\n")
+
+
+def test_the_rest_of_the_script():
+    """Flux finds its directives in the header alone, with none behind the first command."""
+    job = replace(FULL, directives=())
+    script = render(Script(job, (Start("w", (1,), "work"),), about=("flux: x",)), FLUX)
+    assert options(script) == read(job)
 
 
 @pytest.mark.parametrize("record", SAID["directives"], ids=lambda record: record["note"])

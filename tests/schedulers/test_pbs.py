@@ -70,7 +70,7 @@ def test_output():
     """PBS can't put an id into a name, so it gives the name itself, in the same folder."""
     assert ["-o", "logs/"] in read(Job(output="logs/workers_{id}.out"))
     assert not any(words[0] == "-o" for words in read(Job(output="workers_{id}.out")))
-    with pytest.raises(SchedulerError, match="id into 'run-{id}/out'"):
+    with pytest.raises(SchedulerError, match="a job's id into"):
         PBS.header(Job(output="run-{id}/out"))
 
 

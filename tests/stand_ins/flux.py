@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,5 +128,19 @@ def getattr_(words: list[str]) -> int:
     return 0
 
 
+def start(words: list[str]) -> int:
+    """One broker in each task of a Slurm step; the first of them runs the command."""
+    ended = HERE / f"ended-{os.environ['SLURM_JOB_ID']}"
+    if os.environ["SLURM_PROCID"] == "0":
+        code = run_all([(words, {"FLUX_URI": "local://here"}, ".")])
+        ended.touch()
+        return code
+    while not ended.exists():
+        time.sleep(0.1)
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit({"getattr": getattr_, "exec": exec_, "run": run}[sys.argv[1]](sys.argv[2:]))
+    sys.exit(
+        {"start": start, "getattr": getattr_, "exec": exec_, "run": run}[sys.argv[1]](sys.argv[2:])
+    )
