@@ -45,6 +45,7 @@ NODES = (
 # JobAcctGather and cgroups are out: they want a machine of their own.
 CONFIGURATION = """\
 ClusterName=testcluster
+FirstJobId={job}
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 SlurmUser=root
@@ -221,7 +222,9 @@ def _write(folder: Path, nodes: Sequence[Nodes]) -> None:
         _device(folder / "dev" / f"gpu{index}")
     host = socket.gethostname().partition(".")[0]
     ports = free_ports(1 + len(_names(nodes)))
-    lines = [CONFIGURATION.format(host=host, port=ports.pop(), folder=folder)]
+    # No job of another cluster on this machine has its number: scripts have files named like it.
+    job = 1000 * random.SystemRandom().randrange(1, 60_000)
+    lines = [CONFIGURATION.format(host=host, port=ports.pop(), folder=folder, job=job)]
     gres = ["AutoDetect=off"]
     for each in nodes:
         for name in _names([each]):
