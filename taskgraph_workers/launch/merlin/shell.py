@@ -100,7 +100,7 @@ class _Parser:
                 self.at += 1
                 continue
             part, background = self.pipeline(ends)
-            if isinstance(part, Call) and part.words[0] == "wait":
+            if isinstance(part, Call) and _is_wait(part):
                 if self._waits(part, len(running)):
                     stages.append(_par(running))
                     running = []
@@ -124,7 +124,10 @@ class _Parser:
                 pass
             parts.append(self.command(ends))
         background = self._operator("&")
-        return (parts[0] if len(parts) == 1 else _par(parts)), background
+        if len(parts) == 1 and not background:
+            return parts[0], False
+        # There, `wait` is that of a shell of its own.
+        return _par(part for part in parts if not _is_wait(part)), background
 
     def _operator(self, *texts: str) -> bool:
         """Take an operator, if it is one of these that is next."""
@@ -201,7 +204,8 @@ class _Parser:
                 inside.append(self._nested(token.text))
             else:
                 words.append(token.text)
-        return _seq((*inside, self._call(words)))
+        call = self._call(words)
+        return _seq((*inside, NOTHING if _is_wait(call) else call)) if inside else call
 
     def _call(self, words: list[str]) -> Part:
         env = dict(self.env)
@@ -234,6 +238,10 @@ class _Parser:
 
     def _nested(self, script: str) -> Part:
         return _Parser(tokens(script), self.keep, dict(self.env), self.depth + 1).block(frozenset())
+
+
+def _is_wait(part: Part) -> bool:
+    return isinstance(part, Call) and part.words[0] == "wait"
 
 
 def _is(token: Token, words: frozenset[str]) -> bool:

@@ -20,7 +20,7 @@ def shown(script: str, env: dict[str, str] | None = None) -> str:
 
 def show(part: Part) -> str:
     if isinstance(part, Call):
-        return part.words[1]
+        return " ".join(part.words[1:2])
     if isinstance(part, Many):
         return f"{show(part.part)}*"
     sign = " & " if isinstance(part, Par) else " ; "
@@ -55,6 +55,7 @@ def show(part: Part) -> str:
         ("run a & A=$!; run b & wait $A $!; run c", "((a & b) ; c)"),
         ("run a & run b & wait -n; run c", "((a & b & c) ; (a & b))"),
         ("run a & wait $!; run b", "(a ; b)"),
+        ("run a & other | wait; run b & wait &", "(a & b)"),
         ("case $x in a) run a;; b) run b & ;; esac; wait", "(a ; b)"),
         ("f() {\n run a\n}\nf", "a"),
         ("x=$(run a) other; run b", "(a ; b)"),
