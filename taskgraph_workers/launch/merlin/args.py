@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from taskgraph_workers.errors import did_you_mean
 from taskgraph_workers.schedulers.quoting import check, word
@@ -57,8 +57,7 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
 _SUBSTITUTION = re.compile(r"`|\$\(")
 
 
-@dataclass(frozen=True)
-class WorkerArgs:
+class WorkerArgs(NamedTuple):
     """What the arguments say.
 
     ``words`` are those to hand on, unquoted; ``concurrency`` is None where nothing is said;
@@ -77,13 +76,15 @@ class WorkerArgs:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass
 class _Reading:
-    environ: Mapping[str, str]
-    words: list[str] = field(default_factory=list)
-    values: dict[str, tuple[str, str]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    """What was found so far."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self.words: list[str] = []
+        self.values: dict[str, tuple[str, str]] = {}
+        self.faults: list[str] = []
+        self.remarks: list[str] = []
 
 
 def parse(text: str, environ: Mapping[str, str] | None = None) -> WorkerArgs:

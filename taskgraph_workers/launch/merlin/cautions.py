@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from taskgraph_workers.errors import listed
 from taskgraph_workers.launch.merlin.args import parse
@@ -25,8 +25,7 @@ from taskgraph_workers.launch.model import WorkerGroup
 VISIBILITY_S = 24 * 3600
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """All that is looked at."""
 
     spec: Spec

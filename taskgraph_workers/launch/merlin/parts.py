@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from taskgraph_workers.errors import did_you_mean
 from taskgraph_workers.launch.merlin.model import Batch, Spec
@@ -12,8 +13,7 @@ from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.queues import Clash, Group, starting
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """The groups of one allocation, and its ``batch`` block; those that share queues by accident.
 
     ``others`` are the groups of other allocations. ``everywhere`` are all that start anywhere.

@@ -7,7 +7,7 @@ every step whose queue is that of one of its own steps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from taskgraph_workers.errors import Path
 from taskgraph_workers.launch.merlin.model import Spec, Step, Worker
@@ -17,8 +17,7 @@ from taskgraph_workers.launch.merlin.notes import WORKERS, Notes
 DEFAULT = "default_worker"
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """One entry of ``workers`` and what it comes to.
 
     ``named`` are the steps that it names, ``queues`` theirs (without Merlin's prefix), and
@@ -77,8 +76,7 @@ def _group(spec: Spec, worker: Worker) -> Group:
     return Group(worker, named, queues, steps, implied)
 
 
-@dataclass(frozen=True)
-class Clash:
+class Clash(NamedTuple):
     """A group that takes from queues of one before it; ``starts`` tells whether it does start."""
 
     group: Group
