@@ -330,7 +330,7 @@ def _script(plan: Plan) -> Script:
     commands = commands_of(plan.ask.groups)
     starts = [_start(group, plan, commands.lines[group.name]) for group in plan.ask.groups]
     return Script(
-        job=_job(plan),
+        job=job_of(plan),
         starts=tuple(start for start in starts if start.number),
         about=about(plan),
         setup=plan.ask.setup,
@@ -355,7 +355,8 @@ def about(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _job(plan: Plan) -> Job:
+def job_of(plan: Plan) -> Job:
+    """What the batch job asks for."""
     from taskgraph_workers.schedulers.base import Job
 
     header = plan.header

@@ -74,7 +74,9 @@ class Launch:
         """The output file of the job, where its name is known."""
         if self.job is None or self.output is None:
             return None
-        file = os.path.join(self.where, self.output.replace(ID, self.job))
+        # In names of files PBS leaves the server's name out of an id.
+        job = self.job.partition(".")[0] if self.scheduler == "pbs" else self.job
+        file = os.path.join(self.where, self.output.replace(ID, job))
         # In names of files Flux begins an id with a letter of its own, where the locale has it.
         other = os.path.join(self.where, self.output.replace(ID, f"\u0192{self.job[1:]}"))
         return other if self.scheduler == "flux" and os.path.exists(other) else file

@@ -145,6 +145,7 @@ say "all ended, with status $status"
 if [ -n "$again" ]; then
     say "the job goes back into the queue"
     requeue_job
+    # shellcheck disable=SC2317 # inside of another scheduler it does not return
     status=$?
 fi
 exit "$status"

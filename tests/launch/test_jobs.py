@@ -246,3 +246,9 @@ def test_output_of_flux(tmp_path: Path):
     assert launch.output_file == str(tmp_path / "w-fABC.out")
     (tmp_path / "w-ƒABC.out").touch()
     assert launch.output_file == str(tmp_path / "w-ƒABC.out")
+
+
+def test_output_of_pbs(tmp_path: Path):
+    """PBS leaves the name of its server out of what it calls files."""
+    launch = Launch("launches/0001", "pbs", str(tmp_path), "123.server", "w.o{id}")
+    assert launch.output_file == str(tmp_path / "w.o123")
