@@ -17,7 +17,7 @@ FREE = "."
 WIDEST = 64
 #: No list of nodes is wider than this.
 _NAMES = 24
-_LABEL = 7
+_LABEL = 6
 
 
 #: What is on a node, without whose it is: group, step, cores and GPUs of each share.
@@ -114,7 +114,7 @@ def _bars(look: _Look, node: Node | None, letters: dict[str, str], width: int) -
         if have:
             marks = _marks(parts, letters)
             bar = _scaled(marks + FREE * (have - len(marks)), _each(have, width))
-            yield f"  {label:<{_LABEL}}{bar}  {len(marks)}/{have}"
+            yield f" {label:<{_LABEL}}{bar}  {len(marks)}/{have}"
 
 
 def _marks(parts: Sequence[tuple[str, int]], letters: dict[str, str]) -> str:
@@ -131,7 +131,8 @@ def _marks(parts: Sequence[tuple[str, int]], letters: dict[str, str]) -> str:
 
 def _each(have: int, width: int) -> int:
     """How many cores one sign is, so that the bar has its place."""
-    room = max(min(width - _LABEL - 2 - 2 - 2 * len(str(have)) - 1, WIDEST), 8)
+    figures = 2 + 2 * len(str(have)) + 1
+    room = max(min(width - 1 - _LABEL - figures, WIDEST), 8)
     return -(-have // room)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from taskgraph_workers.launch.model import Size, Stage, WorkerGroup
 from taskgraph_workers.launch.size import words
-from taskgraph_workers.launch.size.build import AXES, asked, build, counting, kind_of
+from taskgraph_workers.launch.size.build import AXES, asked, build, counting, is_split, kind_of
 from taskgraph_workers.launch.size.certain import Certain, certain
 from taskgraph_workers.launch.size.kinds import Counts, Kind, Problem, leanest
 from taskgraph_workers.launch.size.rounding import rounded_up
@@ -184,7 +184,8 @@ def useful_size(
     lower = upper = 0
     why: tuple[str, ...] = ()
     work = WORK // max(len(stages), 1)
-    for number, stage in enumerate(_distinct(stages), 1):
+    stages = _distinct(stages)
+    for number, stage in enumerate(stages, 1):
         problem = leanest(build(groups, node, stages, stage))
         found = worst_of(problem, Work(work)) if problem.kinds else Worst(0, 0, (), ())
         upper = max(upper, found.upper)
@@ -194,7 +195,7 @@ def useful_size(
             why = (head, *_explained(found, groups, problem))
     # Workers need one node to be on, and never more than all of them at their worst.
     upper = min(max(upper, 1), packed.nodes)
-    return Size(upper, upper == max(lower, 1), why)
+    return Size(upper, upper == max(lower, 1) and not is_split(groups), why)
 
 
 def _distinct(stages: Sequence[Stage]) -> list[Stage]:

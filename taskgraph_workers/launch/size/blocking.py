@@ -13,6 +13,8 @@ from taskgraph_workers.launch.size.work import OutOfWork, Work
 
 #: More ways than these to block a node are not looked at one by one.
 MOST_PATTERNS = 3000
+#: So many nodes below the bound are looked at near to where it comes from.
+NEAR = 6
 
 
 class Blocked(NamedTuple):
@@ -52,17 +54,27 @@ def blocked(problem: Problem, kind: Kind, floor: int, work: Work) -> Blocked:
     if not patterns:
         return Blocked(0, 0)
     prices = min(_priced(problem, patterns), prices, key=lambda each: each.total)
-    target = upper = int(prices.total)
-    while target > floor:
-        search = _Search(problem, patterns, prices, work)
-        try:
-            found = search.near(target) or search.run(target)
-        except OutOfWork:
-            break
+    return _between(_Search(problem, patterns, prices, work), floor, int(prices.total))
+
+
+def _between(search: _Search, floor: int, upper: int) -> Blocked:
+    """Search below ``upper``: first near to where the bound comes from, then everywhere."""
+    lower = 0
+    runs: tuple[tuple[Pattern, int], ...] = ()
+    for target in range(upper, max(floor, upper - NEAR), -1):
+        found = search.near(target)
         if found is not None:
-            return Blocked(target, target, found)
-        upper = target = target - 1
-    return Blocked(0, upper)
+            lower, runs = target, found
+            break
+    try:
+        while upper > max(lower, floor):
+            found = search.run(upper)
+            if found is not None:
+                return Blocked(upper, upper, found)
+            upper -= 1
+    except OutOfWork:
+        pass
+    return Blocked(lower, upper, runs)
 
 
 # --- Ways to block a node -------------------------------------------------------------------

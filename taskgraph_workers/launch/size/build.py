@@ -112,9 +112,23 @@ def _limits(
 def _lots(
     limited: Mapping[str, Sequence[tuple[int, int]]], limits: Mapping[str, int | None]
 ) -> tuple[Lot, ...]:
-    """Lots of tasks; those that the same groups run as the same kinds are one."""
-    most: dict[tuple[tuple[int, int], ...], int] = {}
+    """Lots of tasks; those of one kind that the same groups run are one.
+
+    What is one kind in one group and another in another (see :func:`is_split`) is counted as both.
+    """
+    most: dict[tuple[int, tuple[int, ...]], int] = {}
     for step, runs in limited.items():
-        key = tuple(sorted(set(runs)))
-        most[key] = most.get(key, 0) + (limits[step] or 0)
-    return tuple(Lot(count, runs) for runs, count in most.items())
+        for each in dict.fromkeys(kind for _, kind in runs):
+            key = (each, tuple(sorted({group for group, kind in runs if kind == each})))
+            most[key] = most.get(key, 0) + (limits[step] or 0)
+    return tuple(Lot(count, kind, run) for (kind, run), count in most.items())
+
+
+def is_split(groups: Sequence[WorkerGroup]) -> bool:
+    """Whether a step takes more in one group than in another, since some hold more."""
+    takes: dict[str, set[tuple[int, ...]]] = {}
+    for group in groups:
+        for demand in group.demands:
+            whole = bound(group)[0] if group.holds else demand
+            takes.setdefault(demand.step, set()).add((nodes_of(whole), *needs(whole)))
+    return any(len(each) > 1 for each in takes.values())

@@ -39,10 +39,11 @@ class Kind(NamedTuple):
 
 
 class Lot(NamedTuple):
-    """Tasks that there are only so many of, and what they are (group, kind) for each group."""
+    """Tasks of a kind that there are only so many of, and the groups that run them."""
 
     most: int
-    runs: tuple[tuple[int, int], ...]
+    kind: int
+    groups: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ class Problem:
         sure = sum(number for number, is_free in zip(self.numbers, free) if is_free)
         left = [0 if is_free else number for number, is_free in zip(self.numbers, free)]
         lots = [
-            (lot.most, [group for group, kind in lot.runs if mask >> kind & 1 and left[group]])
+            (lot.most, [group for group in lot.groups if left[group]])
             for lot in self.lots
+            if mask >> lot.kind & 1
         ]
         return sure + most_tasks(left, [lot for lot in lots if lot[0] and lot[1]])
 
@@ -185,18 +187,6 @@ class Problem:
         return Problem(self.capacity, self.kinds, numbers, self.free, self.lots)
 
 
-def problem_of(
-    capacity: tuple[int, ...],
-    groups: Sequence[tuple[int, Iterable[Kind]]],
-    lots: Sequence[Lot] = (),
-) -> Problem:
-    """A problem from groups: how many workers, and the kinds that they run any number of."""
-    kinds = list(dict.fromkeys(kind for _, each in groups for kind in each))
-    at = {kind: index for index, kind in enumerate(kinds)}
-    free = tuple(frozenset(at[kind] for kind in each) for _, each in groups)
-    return Problem(capacity, tuple(kinds), tuple(n for n, _ in groups), free, tuple(lots))
-
-
 def leanest(problem: Problem) -> Problem:
     """The same without the kinds that a group need not run to be at its worst: covered ones."""
     free = tuple(
@@ -204,18 +194,18 @@ def leanest(problem: Problem) -> Problem:
         for kinds in problem.free
     )
     lots = []
-    for lot in problem.lots:
-        runs = [r for r in lot.runs if not _is_covered(problem.kinds, r[1], free[r[0]], True)]
-        if runs:
-            lots.append(Lot(lot.most, tuple(runs)))
-    used = sorted({k for kinds in free for k in kinds} | {k for lot in lots for _, k in lot.runs})
+    for most, kind, groups in problem.lots:
+        run = [g for g in groups if not _is_covered(problem.kinds, kind, free[g], True)]
+        if run:
+            lots.append(Lot(most, kind, tuple(run)))
+    used = sorted({kind for kinds in free for kind in kinds} | {lot.kind for lot in lots})
     at = {kind: index for index, kind in enumerate(used)}
     return Problem(
         problem.capacity,
         tuple(problem.kinds[kind] for kind in used),
         problem.numbers,
         tuple(frozenset(at[kind] for kind in kinds) for kinds in free),
-        tuple(Lot(lot.most, tuple((g, at[k]) for g, k in lot.runs)) for lot in lots),
+        tuple(Lot(most, at[kind], groups) for most, kind, groups in lots),
     )
 
 

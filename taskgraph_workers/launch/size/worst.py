@@ -62,7 +62,7 @@ class Climb:
     def __init__(self, problem: Problem, work: Work) -> None:
         self.problem, self._work = problem, work
         self.corner = self._corner()
-        self._boxes: list[tuple[int, int, Counts, Counts]] = []
+        self._boxes: list[tuple[int, int, Counts, Counts]]
         self._made = 0
 
     @property
@@ -97,9 +97,11 @@ class Climb:
 
     def run(self) -> Worst:
         """The worst mixture. ``upper`` is above ``lower`` where the work ran out."""
-        ranks = [self.problem.rank(1 << kind) for kind in range(len(self.problem.kinds))]
         unsure = self._unsure
-        self._add((0,) * len(ranks), tuple(ranks))
+        high = tuple(self.problem.rank(1 << kind) for kind in range(len(self.problem.kinds)))
+        load = load_of(self.problem, high)
+        first = _nodes(filled(load, load.parts, next(orders(load))))
+        self._boxes = [(-first, 0, (0,) * len(high), high)]
         while self._boxes and -self._boxes[0][0] > self.lower:
             above, _, low, high = heappop(self._boxes)
             try:

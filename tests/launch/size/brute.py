@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 
 from taskgraph_workers.launch.model import Demand, WorkerGroup
@@ -40,7 +40,7 @@ def fewest(tasks: tuple[Task, ...], capacity: tuple[int, ...]) -> int:
     return nodes
 
 
-@lru_cache(maxsize=None)
+@cache
 def fits(tasks: tuple[Task, ...], room: tuple[tuple[int, ...], ...]) -> bool:
     """Whether all tasks have a placement: every set of nodes is tried for each of them."""
     if not tasks:
@@ -48,9 +48,7 @@ def fits(tasks: tuple[Task, ...], room: tuple[tuple[int, ...], ...]) -> bool:
     return any(fits(tasks[1:], left) for left in placements(tasks[0], room))
 
 
-def placements(
-    wanted: Task, room: tuple[tuple[int, ...], ...]
-) -> set[tuple[tuple[int, ...], ...]]:
+def placements(wanted: Task, room: tuple[tuple[int, ...], ...]) -> set[tuple[tuple[int, ...], ...]]:
     """The room that may be left, nodes in order of it, since they are alike."""
     nodes, need = wanted
     fitting = [at for at, free in enumerate(room) if has_room(free, need)]

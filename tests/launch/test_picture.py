@@ -1,0 +1,73 @@
+"""A layout as text."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from taskgraph_workers.launch.layout import layout
+from taskgraph_workers.launch.model import Demand, WorkerGroup
+from taskgraph_workers.launch.picture import picture
+from taskgraph_workers.launch.size import size
+from taskgraph_workers.model import Node
+from tests.launch.size.making import LASSEN, SMALL, cases, example, group, inside
+
+
+def test_the_example_can_be_read_at_a_glance():
+    """Alike nodes are one, a letter is a group, its case parts tasks, and a legend says so."""
+    assert picture(layout(example(), SMALL, 5), SMALL) == [
+        "node 0-1 (2 alike): 1-2 workers (A x 1, B x 0-1)",
+        " cores AAAAB...  5/8",
+        " GPUs  BBBB  4/4",
+        "node 2-4 (3 alike): 1 worker (A x 0-1, B x 0-1)",
+        " cores AAAAaaaa  8/8",
+        " GPUs  ....  0/4",
+        "A  step_1_workers: step_1, 2 nodes x 4 cores",
+        "B  step_2_workers: step_2, 1 node x (1 core + 4 GPUs)",
+        ".  free; one sign is one core or GPU; the case changes from task to task",
+    ]
+
+
+def test_too_few_nodes_are_said_to_be():
+    """What is shown is not all."""
+    lines = picture(layout(example(), SMALL, 4), SMALL)
+    assert lines[-1] == "Not all tasks fit at once: those that do are shown."
+
+
+def test_without_a_node_there_are_workers_alone():
+    """No bar is drawn of what nobody knows."""
+    assert picture(layout(example(), None, 3), None) == [
+        "node 0-2 (3 alike): 2 workers (A x 1-2, B x 0-1)",
+        "A  step_1_workers",
+        "B  step_2_workers",
+    ]
+
+
+def test_three_hundred_nodes_take_few_lines():
+    """Runs of alike nodes collapse, and a list of them is cut where it gets long."""
+    groups = [group("a", 300, inside("train", 8, 4)), group("b", 150, inside("eval", 20))]
+    lines = picture(layout(groups, LASSEN, 300), LASSEN)
+    assert len(lines) < 15
+    assert sum(line.startswith("node ") for line in lines) == 2
+
+
+def test_a_sign_is_several_cores_where_a_bar_would_be_too_wide():
+    """The figures behind the bar stay exact, and the legend says what a sign is."""
+    node = Node(cores=256)
+    lines = picture(layout([group("w", 3, Demand("s", cores=50))], node, 1), node)
+    assert lines[1].endswith("  150/256")
+    assert lines[-1].startswith(".  free; one sign is 4 cores")
+
+
+@settings(max_examples=100)
+@given(cases(workers=12))
+def test_a_picture_fits_the_terminal(case: tuple[list[WorkerGroup], Node]):
+    """In 80 columns, in ASCII, with every node in it, whatever there is to show."""
+    groups, node = case
+    nodes = size(groups, node).nodes
+    found = layout(groups, node, nodes)
+    lines = picture(found, node)
+    assert max(map(len, lines)) <= 80
+    assert all(map(str.isascii, lines))
+    alike = [line.partition(":")[0] for line in lines if line.startswith("node ")]
+    counts = [int(name.split("(")[1].split()[0]) if "(" in name else 1 for name in alike]
+    assert sum(counts) == nodes
