@@ -41,6 +41,16 @@ def test_widths_are_measured():
     assert shapes == ["chains", "layers", "near", "anywhere"]
 
 
+def test_sizing_is_measured():
+    """Its part of `make bench` has figures for sizing and for laying out each shape of groups."""
+    shapes = [row.split(", ")[:2] for row in rows("sizing", "--workers", "40")]
+    assert shapes == [
+        [what, shape]
+        for shape in ("one group", "four groups", "choice")
+        for what in ("size", "lay out")
+    ]
+
+
 def test_what_is_compared_is_the_same_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The project without the plugin says by hand what the plugin does to the other one."""
     monkeypatch.syspath_prepend(str(ROOT))
