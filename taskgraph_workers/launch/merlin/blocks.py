@@ -6,7 +6,7 @@ from typing import Any
 
 from taskgraph_workers.config.faults import said
 from taskgraph_workers.errors import Path, did_you_mean
-from taskgraph_workers.launch.merlin import schema
+from taskgraph_workers.launch.merlin import schema, strict
 from taskgraph_workers.launch.merlin.model import Batch, Worker
 from taskgraph_workers.launch.merlin.values import Reader
 
@@ -19,6 +19,7 @@ def batch(reader: Reader, raw: object, path: Path) -> Batch:
     document = reader.document
     block = schema.mapping(document, raw, path)
     schema.unknown(document, block, path, schema.BATCH, "a batch block")
+    strict.check(document, block, path, strict.BATCH)
     texts = {
         key: reader.fixed(block.get(key), (*path, key))
         for key in (*schema.BATCH_TEXTS, *schema.BATCH_OURS)
@@ -86,6 +87,7 @@ def _worker(reader: Reader, name: str, raw: object, path: Path, steps: list[str]
         document.error("says nothing: Merlin fails on that", path, f"write {name}: {{}}")
     block = schema.mapping(document, raw, path)
     schema.unknown(document, block, path, schema.WORKER, "a worker")
+    strict.check(document, block, path, strict.WORKER)
     if block.get("number") is not None:
         what = "Merlin drops 'number', and starts nodes x concurrency workers; here it counts"
         document.warn(what, (*path, "number"))

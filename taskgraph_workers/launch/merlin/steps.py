@@ -9,7 +9,7 @@ from typing import Any
 
 from taskgraph_workers.config.faults import said
 from taskgraph_workers.errors import Path, did_you_mean
-from taskgraph_workers.launch.merlin import schema
+from taskgraph_workers.launch.merlin import schema, strict
 from taskgraph_workers.launch.merlin.model import Step
 from taskgraph_workers.launch.merlin.sizing import Header, demand
 from taskgraph_workers.launch.merlin.values import Reader
@@ -64,6 +64,7 @@ class Steps:
             self.document.error("a step needs a run, with a cmd in it", path)
         run = schema.mapping(self.document, block.get("run"), run_path)
         schema.unknown(self.document, run, run_path, schema.RUN, "a step's run")
+        strict.check(self.document, run, run_path, strict.RUN)
         if run or block.get("run") is not None:
             self._required(run, "cmd", run_path)
         if name is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from taskgraph_workers.config.faults import said
 from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.launch.merlin import strict
 from taskgraph_workers.launch.merlin.document import Document
 from taskgraph_workers.launch.merlin.schema import ENV, mapping, unknown
 
@@ -46,11 +47,14 @@ class Variables:
         env = mapping(document, document.value.get("env"), ("env",))
         left = dict(given)
         unknown(document, env, ("env",), ENV, "env")
+        strict.check(document, env, ("env",), strict.ENV)
         self._spack(env.get("dependencies"))
         for block in ("variables", "labels"):
             path = ("env", block)
             for name, value in mapping(document, env.get(block), path).items():
                 self._add(name, left.pop(name, value), (*path, name))
+                if block == "variables" and value is not None:
+                    strict.check(document, {name: value}, path, {name: strict.VARIABLE})
         for name in left:
             self._not_one(name)
         self._root()
