@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
-from taskgraph_workers.launch.merlin.args import parse
 from taskgraph_workers.launch.merlin.cautions import Case, caution, no_merlin
 from taskgraph_workers.launch.merlin.chains import chains
 from taskgraph_workers.launch.merlin.corrected import corrected
@@ -13,11 +13,11 @@ from taskgraph_workers.launch.merlin.model import Batch, Spec
 from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.parts import Part, part
-from taskgraph_workers.launch.merlin.queues import groups
+from taskgraph_workers.launch.merlin.queues import Group, groups
 from taskgraph_workers.launch.merlin.runtime import celery_version, merlin_folder, setup, until
 from taskgraph_workers.launch.merlin.stages import stages
-from taskgraph_workers.launch.merlin.workers import counted, worker_group
-from taskgraph_workers.launch.model import Ask, Header, WorkerGroup
+from taskgraph_workers.launch.merlin.workers import worker_group
+from taskgraph_workers.launch.model import Ask, Header
 from taskgraph_workers.schedulers.base import ID
 
 #: What the originating issue's script is called, and where its output goes.
@@ -40,6 +40,7 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
     notes = Notes(spec.file, spec.notes)
     found = groups(spec, notes)
     chosen = part(spec, found, options, notes)
+    numbers = _all_numbers(found, chosen, options, notes)
     workers = tuple(worker_group(each, chosen.batch, options, notes) for each in chosen.groups)
     folder = merlin_folder(options.folder)
     lines, done = _runtime(spec, (folder, chosen.batch.flux_path), options, notes)
@@ -56,19 +57,22 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
         stages(tasks, workers),
         chosen.others,
         done,
-        corrected(spec, chosen, _numbers(chosen, workers, options)),
+        corrected(spec, chosen, numbers),
         notes.all(),
         os.path.abspath(spec.file),
     )
 
 
-def _numbers(part: Part, workers: tuple[WorkerGroup, ...], options: Options) -> dict[str, int]:
-    """How many workers each group has, and how many those would have that Merlin leaves out."""
-    numbers = {group.name: group.number for group in workers}
-    for clash in part.clashes:
-        args = parse(clash.group.worker.args, options.environ)
-        silent = Notes("")
-        numbers[clash.group.name] = counted(clash.group, args, part.batch, options, silent).number
+def _all_numbers(
+    found: Sequence[Group], chosen: Part, options: Options, notes: Notes
+) -> dict[str, int]:
+    """How many workers each group has; with the faults of those, too, that are not launched."""
+    numbers = {}
+    for group in found:
+        quiet = Notes(notes.file)
+        batch = group.worker.batch or chosen.batch
+        numbers[group.name] = worker_group(group, batch, options, quiet).number
+        notes.take(quiet.errors())
     return numbers
 
 

@@ -13,7 +13,7 @@ from taskgraph_workers.errors import listed
 from taskgraph_workers.launch.merlin.args import parse
 from taskgraph_workers.launch.merlin.chains import Chain
 from taskgraph_workers.launch.merlin.model import Spec, Step
-from taskgraph_workers.launch.merlin.notes import WORKERS, Notes
+from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.parts import Part
 from taskgraph_workers.launch.merlin.queues import Clash, Group, unserved
@@ -228,4 +228,4 @@ def _celery(case: Case, notes: Notes) -> None:
 def no_merlin(notes: Notes) -> None:
     """Note that Merlin itself was not found."""
     what = "the command merlin is nowhere here: the script counts on it being on PATH"
-    notes.warn(what, WORKERS, 0, "activate the environment in which it is")
+    notes.warn(what, hint="activate the environment in which it is")

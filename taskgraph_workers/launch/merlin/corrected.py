@@ -17,6 +17,9 @@ from taskgraph_workers.launch.merlin.parts import Part
 from taskgraph_workers.launch.merlin.queues import Clash, Group
 from taskgraph_workers.launch.model import Demand
 
+#: Where a spec says that several groups may take from one queue.
+OVERLAP: Path = (*WORKERS[:-1], "overlap")
+
 #: Flags that ask for GPUs, in raw flags for srun.
 _GPU_FLAG = re.compile(r"gres|gpu")
 
@@ -56,6 +59,10 @@ def _tasks(demand: Demand, path: Path, editor: Editor) -> bool:
     if cores is None and procs is None:
         nodes = editor.current((*path, "nodes"))
         editor.set((*path, "procs"), nodes if isinstance(nodes, str) else demand.nodes)
+    elif procs is None and editor.current((*path, "gpus per task")):
+        # More tasks would be more GPUs: one on each node, as it is now, with all of its cores.
+        editor.rename((*path, "cores"), "cores per task", demand.cores)
+        editor.set((*path, "procs"), demand.nodes)
     elif procs is None:
         few = isinstance(cores, int) and cores < demand.nodes
         editor.rename((*path, "cores"), "procs", demand.nodes if few else None)
@@ -95,15 +102,18 @@ def _gres(gpus: int, path: Path, editor: Editor) -> bool:
 
 
 def _apart(spec: Spec, clash: Clash, editor: Editor) -> bool:
-    """A queue of its own for each of two groups that share one by accident."""
+    """A queue of its own for each of two groups that share one by accident; else leave to share."""
     mine, theirs = (
         [step for step in group.named if step.queue in clash.queues]
         for group in (clash.group, clash.first)
     )
-    named = {step.name for step in theirs}
-    if clash.starts or clash.group.implied or any(step.name in named for step in mine):
-        # Nobody asked for that group; or both name the same step, which queues can't part.
+    if clash.starts or clash.group.implied:
         return False
+    named = {step.name for step in theirs}
+    if any(step.name in named for step in mine):
+        # Queues can't part groups that name the same step.
+        editor.set(OVERLAP, True)
+        return True
     moved = [(clash.group, mine)]
     others = any(s.queue in clash.queues and s not in mine and s not in theirs for s in spec.steps)
     if not others and not any(step.queue_line for step in theirs):

@@ -165,7 +165,7 @@ def _is_single(node: yaml.Node) -> bool:
 def _yaml(value: str | int) -> str:
     """A value as YAML: text without quotes where it is text without them."""
     if isinstance(value, int):
-        return str(value)
+        return str(value).lower()
     plain = _PLAIN.fullmatch(value.replace(" ", "_")) and yaml.safe_load(value) == value
     return value if plain else json.dumps(value, ensure_ascii=False)
 

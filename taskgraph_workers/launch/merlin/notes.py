@@ -31,9 +31,18 @@ class Notes:
         if problem not in self._problems:
             self._problems.append(problem)
 
+    def take(self, problems: Iterable[Problem]) -> None:
+        """Note what was noted elsewhere."""
+        for problem in problems:
+            self._add(problem)
+
+    def errors(self) -> list[Problem]:
+        """What can't be launched."""
+        return [problem for problem in self._problems if problem.severity == "error"]
+
     def check(self) -> None:
         """Raise LaunchError with everything that was noted, if any of it is an error."""
-        if any(problem.severity == "error" for problem in self._problems):
+        if self.errors():
             raise LaunchError(*self.all())
 
     def all(self) -> tuple[Problem, ...]:

@@ -15,7 +15,7 @@ from merlin_services import merlin_bin
 from taskgraph_workers.launch.merlin.ask import ask
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.read import read_spec
-from taskgraph_workers.launch.model import Ask
+from taskgraph_workers.launch.model import Ask, LaunchError
 
 # The originating issue's example: one queue by accident, keys that Merlin drops, no procs.
 EXAMPLE = """\
@@ -155,6 +155,13 @@ def test_cores_beside_procs_are_cores_per_task(tmp_path: Path):
     assert (run["procs"], run["cores per task"], "cores" in run) == (8, 4, False)
 
 
+def test_gpus_of_each_task_stay_as_many(tmp_path: Path):
+    """Where GPUs are said for each task, cores make no more tasks of it."""
+    text = EXAMPLE.replace("TYPE", "flux").replace("cores: 8", "cores: 8\n    gpus per task: 2")
+    run = yaml.safe_load(corrected(text, tmp_path))["study"][0]["run"]
+    assert (run["procs"], run["cores per task"], run["gpus per task"]) == (2, 4, 2)
+
+
 def test_raw_flags_are_kept(tmp_path: Path):
     """GPUs are added to the flags that are there, and flags that ask for GPUs stay alone."""
     text = EXAMPLE.replace("TYPE", "slurm")
@@ -203,20 +210,28 @@ def test_nothing_is_printed_where_nothing_is_wrong(tmp_path: Path):
 
 
 def test_both_name_the_same_step(tmp_path: Path):
-    """Two groups for one step can't be parted by queues: that is left to overlap."""
+    """Two groups for one step can't be parted by queues: they are let share it."""
     text = """\
 description: {name: x, description: y}
 study:
 - {name: a, description: d, run: {cmd: "true"}}
 merlin:
   resources:
+    overlap: false  # as it was
     workers:
-      w: {steps: [a], number: 2}
+      w: {number: 2}
       v: {steps: [a], number: 2}
 """
-    found = asked(text, tmp_path)
-    assert found.corrected is None
-    assert "overlap: true" in told(found)
+    found = corrected(text, tmp_path)
+    assert found == text.replace("overlap: false", "overlap: true")
+    assert [group.name for group in asked(found, tmp_path).groups] == ["w", "v"]
+
+
+def test_groups_that_are_not_launched_are_checked_too(tmp_path: Path):
+    """What is wrong with a group that is left out is a fault of the spec all the same."""
+    text = EXAMPLE.replace("TYPE", "slurm").replace("--concurrency 1", "--concurrency x")
+    with pytest.raises(LaunchError, match="'x' is no number of processes"):
+        asked(text, tmp_path)
 
 
 def test_shared_anchors_are_left_alone(tmp_path: Path):
