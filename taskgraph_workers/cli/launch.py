@@ -55,9 +55,10 @@ def add_parser(subparsers: Any) -> None:
     _add_sizing(parser)
     _add_header(parser)
     _add_end(parser)
-    where = parser.add_argument_group("project, for --cluster")
-    where.add_argument("--root", metavar="DIR", help="the folder of its config.yml")
-    options.add_config(where)
+    options.add_project(parser)
+    group = parser.add_argument_group("for --cluster, beside a project")
+    options.add_config(group)
+    group.add_argument("--profile", metavar="PROFILE", help="as if this were chosen: number: auto")
     options.add_output(parser)
     launch_jobs.add_verbs(parser)
 

@@ -62,7 +62,7 @@ def plan(args: argparse.Namespace, output: Output) -> Plan:
     from taskgraph_workers import schedulers
 
     said = _said(args)
-    site = _site(args)
+    site = _site(args, output)
     source: _Spec | _Site = _Spec(args, said, site) if args.spec is not None else _present(site)
     cluster = site.cluster if site else None
     native = schedulers.native() if args.scheduler is None else None
@@ -190,6 +190,7 @@ class _Site:
     """A cluster of ``workers-config``, whose groups are launched if there is no spec."""
 
     args: argparse.Namespace
+    output: Output
     project: Project
     cluster: Cluster
 
@@ -205,13 +206,26 @@ class _Site:
         from taskgraph_workers.launch import cluster
 
         config, domain = self.project.config, self.project.trust_domain
-        return cluster.ask(config, self.cluster, tuple(self.args.group), trust_domain=domain)
+        only = tuple(self.args.group)
+        return cluster.ask(config, self.cluster, only, self._widths(), domain)
+
+    def _widths(self) -> Mapping[str, int]:
+        """The numbers of groups that say ``auto``. A graph is made for these alone."""
+        if all(group.number is not None for group in self.cluster.groups.values()):
+            return {}
+        from taskgraph_workers.cli import widths
+        from taskgraph_workers.config import located
+
+        try:
+            return widths.numbers(self.args, self.cluster, self.output)
+        except WorkersError as error:
+            raise located(error, self.project.config) from None
 
 
-def _site(args: argparse.Namespace) -> _Site | None:
+def _site(args: argparse.Namespace, output: Output) -> _Site | None:
     """The cluster that is named. Raises WorkersError for options that go with one only."""
     if args.cluster is None:
-        for option in ("root", "config"):
+        for option in ("root", "parameters", "level", "config", "profile"):
             if getattr(args, option) is not None:
                 what = f"--{option} goes with --cluster only"
                 raise WorkersError(Problem(what, hint="launch --cluster NAME"))
@@ -222,7 +236,7 @@ def _site(args: argparse.Namespace) -> _Site | None:
     if args.spec is None and args.vars:
         raise WorkersError(Problem("--vars goes with a SPEC only"))
     project = reading.project(args)
-    return _Site(args, project, cluster.find(project.config, args.cluster))
+    return _Site(args, output, project, cluster.find(project.config, args.cluster))
 
 
 def _present(site: _Site | None) -> _Site:

@@ -4,7 +4,7 @@ The workers of such a group hold what they need, since their tasks run inside of
 as one task of one node, with the group's cores (1 unless said), GPUs and memory.
 
 There is no key for a container, since each site has another engine. The command is where it goes,
-``apptainer exec --nv worker.sif start-worker /etc/worker.yml``, and what the engine needs first goes
+``apptainer exec --nv worker.sif start-worker x.yml``, and what the engine needs first goes
 into ``setup``. GPUS and WORKSPACE are in the environment that the engine is started in.
 """
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from taskgraph_workers.cli import main
+from tests.cli.commands import answer, command
+from tests.graph.project import Project
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -389,3 +391,33 @@ def test_it_loads_little(launch: Any, tmp_path: Path, words: tuple[str, ...]):
         check=False,
     )
     assert done.stderr == "0 [] []\n"
+
+
+# --- number: auto ---------------------------------------------------------------------------
+
+
+def test_a_number_out_of_a_graph(project: Project):
+    """A group of a project's cluster gets as many workers as tasks of its pool can be at once."""
+    pytest.importorskip("scipy")
+    project.config(
+        """
+        workers-config:
+            clusters:
+                lab:
+                    scheduler: slurm
+                    node: {cores: 8, gpus: 1}
+                    walltime: 1h
+                    groups:
+                        trainers: {number: auto, pool: shop-1/b-gpu, gpus: 1, command: start}
+        """
+    )
+    project.kind("teacher", {"a": {}, "b": {}, "c": {}})
+    project.commit()
+    words = ("launch", "--cluster", "lab", "-p", "params.yml", "--size")
+    said = answer(*words, cwd=project.folder)
+    assert said["allocation"]["nodes"] == 3
+    assert said["groups"][0]["number"] == 3
+    alone = command(*words[:3], "--config", project.root / "config.yml", cwd=ROOT.parent)
+    assert alone.returncode == 2
+    assert "there is no project here" in alone.stderr
+    assert "config.yml:" in alone.stderr
