@@ -68,7 +68,9 @@ def _tasks(demand: Demand, path: Path, editor: Editor) -> bool:
         editor.rename((*path, "cores"), "procs", demand.nodes if few else None)
     elif cores is not None and isinstance(procs, int) and procs > 0:
         each = -(-procs // demand.nodes)
-        editor.rename((*path, "cores"), "cores per task", -(-demand.cores // each))
+        if demand.cores % each:
+            return False
+        editor.rename((*path, "cores"), "cores per task", demand.cores // each)
     else:
         return False
     return True

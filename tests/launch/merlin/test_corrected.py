@@ -153,6 +153,8 @@ def test_cores_beside_procs_are_cores_per_task(tmp_path: Path):
     value = yaml.safe_load(corrected(text, tmp_path))
     run = value["study"][0]["run"]
     assert (run["procs"], run["cores per task"], "cores" in run) == (8, 4, False)
+    fewer = EXAMPLE.replace("TYPE", "slurm").replace("cores: 8", "cores: 4\n    procs: 8")
+    assert yaml.safe_load(corrected(fewer, tmp_path))["study"][0]["run"]["cores"] == 4
 
 
 def test_gpus_of_each_task_stay_as_many(tmp_path: Path):
