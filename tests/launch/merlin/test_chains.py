@@ -89,6 +89,7 @@ def a_study(rng: random.Random) -> tuple[dict[str, Any], Any]:
 
 
 @pytest.mark.service
+@pytest.mark.once
 def test_chains_are_those_of_merlin(tmp_path: Path):
     """Two hundred studies are grouped into the very chains that Merlin's own code makes of them."""
     rng = random.Random(20261130)

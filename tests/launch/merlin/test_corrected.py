@@ -106,6 +106,7 @@ LAUNCHES = {
 
 
 @pytest.mark.service
+@pytest.mark.once
 @pytest.mark.parametrize("type", ["slurm", "flux"])
 def test_merlin_does_what_it_says(type: str, tmp_path: Path):
     """Merlin itself starts both groups, each with its queue, and its launchers get the numbers."""
