@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+: "${SLURM_JOB_ID:?a script for Slurm has to be submitted, with sbatch}"
 job_id() { echo "$SLURM_JOB_ID"; }
 restarts() { echo "${SLURM_RESTART_COUNT:-0}"; }
 requeue_job() { scontrol requeue "$SLURM_JOB_ID"; }
@@ -13,6 +14,8 @@ forget_steps() {
 forget_steps
 mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 next_node=0
+# Where workers have their process ids, on each node: for this run of this job, and no other.
+worker_folder=/tmp/workers-$UID-$SLURM_JOB_ID-$RANDOM$RANDOM
 
 # A worker may end, or fail, without the others of its step: --wait=0, --kill-on-bad-exit=0.
 worker_step() { srun --export=ALL --mpi=none --input=none --wait=0 --kill-on-bad-exit=0 "$@"; }
@@ -24,14 +27,15 @@ deal() { # ON
     for part in ${1//,/ }; do
         for ((i = 0; i < ${part#*x}; i++)); do
             counts+=("${part%x*}")
-            ((total += ${part%x*}))
+            total=$((total + ${part%x*}))
         done
     done
     [ ${#counts[@]} -ne ${#nodes[@]} ] || return 0
     echo "planned for ${#counts[@]} nodes, here are ${#nodes[@]}: dealing $total workers over them" >&2
     counts=("${nodes[@]/*/0}")
     for ((i = 0; i < total; i++)); do
-        ((counts[next_node % ${#nodes[@]}] += 1, next_node += 1))
+        counts[next_node]=$((counts[next_node] + 1))
+        next_node=$(((next_node + 1) % ${#nodes[@]}))
     done
 }
 
@@ -56,17 +60,15 @@ start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES-OF-ITS-
         fi
         worker_step "${has[@]}" --nodelist="$(IFS=,; echo "${here[*]}")" -N ${#here[@]} \
             --ntasks-per-node="$count" -n $((count * ${#here[@]})) \
-            bash -c "$(declare -f forget_steps worker_folder forget_worker run_worker)
+            bash -c "$(declare -f forget_steps forget_worker run_worker)
                 run_worker \"\$@\"" \
-            bash "$name" "$first" "${cores:+holds}${gres:+gres=$gres}" "$gpus" "$command" &
+            bash "$worker_folder" "$name" "$first" "${cores:+holds}${gres:+gres=$gres}" "$gpus" \
+            "$command" &
         pids+=($!)
-        ((first += count * ${#here[@]}))
+        first=$((first + count * ${#here[@]}))
     done
 }
 
-# Where workers have their process ids, on each node of its own; also where nodes share a /tmp.
-# shellcheck disable=SC2317 # srun calls it
-worker_folder() { echo "/tmp/workers-$UID-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}-$SLURMD_NODENAME"; }
 # shellcheck disable=SC2317 # srun calls it
 forget_worker() { # FOLDER FILE
     rm -f "$2" "$2.ending"
@@ -75,27 +77,26 @@ forget_worker() { # FOLDER FILE
 
 # One worker, on its node. Its file tells end_workers which process to ask; see there.
 # shellcheck disable=SC2317 # srun calls it
-run_worker() { # NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
-    local folder file pid status
-    folder=$(worker_folder)
-    file=$folder/$SLURM_STEP_ID.$SLURM_PROCID
-    export WORKER_NAME=$1.j$SLURM_JOB_ID.$(($2 + SLURM_PROCID)).$SLURMD_NODENAME
+run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
+    local folder=$1-$SLURMD_NODENAME gpus=$5 command=$6 pid status
+    local file=$folder/$SLURM_STEP_ID.$SLURM_PROCID
+    export WORKER_NAME=$2.j$SLURM_JOB_ID.$(($3 + SLURM_PROCID)).$SLURMD_NODENAME
     forget_steps
     export SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 # A worker is no rank of anything.
-    case $3 in
-    holds) [ "$4" -gt 0 ] || [ -z "$SLURM_JOB_GPUS" ] || export CUDA_VISIBLE_DEVICES= ;;
+    case $4 in
+    holds) [ "$gpus" -gt 0 ] || [ -z "$SLURM_JOB_GPUS" ] || export CUDA_VISIBLE_DEVICES= ;;
     *)
         # To its tasks it is as in the script itself, save that each srun takes what it asks for.
         export SLURM_EXACT=1 SLURM_NNODES=$SLURM_JOB_NUM_NODES
         export SLURM_TASKS_PER_NODE=$SLURM_JOB_CPUS_PER_NODE
-        [ -z "$3" ] || export SLURM_GRES=${3#gres=}
+        [ -z "$4" ] || export SLURM_GRES=${4#gres=}
         ;;
     esac
     trap : INT HUP USR1 USR2
     # Slurm then ends everything in this step, so there is nobody left to ask.
     trap 'forget_worker "$folder" "$file"' TERM
     set -m # Without it the worker and all its tasks, in the background, would ignore an INT.
-    bash -c "$5" &
+    bash -c "$command" &
     pid=$!
     set +m
     for _ in 1 2 3; do # The last worker of another group may be taking the folder away.
@@ -118,13 +119,12 @@ run_worker() { # NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
 # stays until the last worker has gone, since some may be starting still.
 end_workers() {
     worker_step --overlap -O -c 1 --gres=none -N ${#nodes[@]} -n ${#nodes[@]} --ntasks-per-node=1 \
-        bash -c "$(declare -f worker_folder end_here); end_here" >/dev/null 2>&1 &
+        bash -c "$(declare -f end_here); end_here \"\$1\"" bash "$worker_folder" >/dev/null 2>&1 &
 }
 
 # shellcheck disable=SC2317 # srun calls it
-end_here() {
-    local folder file pid
-    folder=$(worker_folder)
+end_here() { # FOLDER
+    local folder=$1-$SLURMD_NODENAME file pid
     while [ "$SECONDS" -lt 30 ] || [ -d "$folder" ]; do
         for file in "$folder"/*[0-9]; do
             [ -s "$file" ] && read -r pid <"$file" && mv "$file" "$file.ending" && kill -TERM "$pid"

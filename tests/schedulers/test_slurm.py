@@ -143,14 +143,45 @@ def test_groups_that_are_no_line(group: Start):
         SLURM.start(group)
 
 
-def test_the_shell_is_sound():
-    """Bash takes the functions, and they define what a script needs."""
-    needed = ("job_id", "restarts", "requeue_job", "start_group", "end_workers")
-    program = SLURM.shell.replace("mapfile", ": mapfile") + f"\ndeclare -F {' '.join(needed)}"
-    run = subprocess.run(
+def bash(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [needs("bash"), "-c", program], capture_output=True, text=True, check=False
     )
-    assert run.stdout.split() == list(needed)
+
+
+def test_the_shell_is_sound():
+    """Bash takes the functions, and they define what a script needs, also under ``set -eu``."""
+    needed = ("job_id", "restarts", "requeue_job", "start_group", "end_workers")
+    job = "set -eu; export SLURM_JOB_ID=7 SLURM_JOB_NODELIST=node1; scontrol() { echo node1; }\n"
+    run = bash(f"{job}{SLURM.shell}\ndeclare -F {' '.join(needed)}")
+    assert (run.stdout.split(), run.stderr) == (list(needed), "")
+
+
+@pytest.mark.parametrize(
+    ("on", "nodes", "counts", "planned"),
+    [
+        ("2x3,0x1,1x1", 5, "2 2 2 0 1", True),
+        ("0x2,3x1", 3, "0 0 3", True),
+        ("2x3,1x1", 3, "3 2 2", False),
+        ("2x3,1x1", 8, "1 1 1 1 1 1 1 0", False),
+        ("1x1", 2, "1 0", False),
+    ],
+)
+def test_dealing(on: str, nodes: int, counts: str, planned: bool):
+    """Workers go where they were planned; on another number of nodes they are dealt in turn."""
+    job = "set -e; SLURM_JOB_ID=7 SLURM_JOB_NODELIST=x; scontrol() { seq $NODES; }\n"
+    shown = '\ndeal "$ON"; echo "${counts[@]}"'
+    run = bash(f"NODES={nodes} ON={on}\n{job}{SLURM.shell}{shown}")
+    assert run.stdout.strip() == counts
+    assert ("dealing" not in run.stderr) == planned
+
+
+def test_outside_of_slurm():
+    """A script that somebody starts without Slurm says so, and starts nothing."""
+    run = bash(f"unset SLURM_JOB_ID\n{SLURM.shell}\necho went on")
+    assert "has to be submitted, with sbatch" in run.stderr
+    assert run.returncode != 0
+    assert run.stdout == ""
 
 
 def test_submitting_ignores_the_environment():
