@@ -115,7 +115,7 @@ def _shapes(run: Run, found: Found, type: str) -> list[Shape]:
         return []
     shapes: dict[Shape, None] = {}
     notes: dict[str, str] = {}
-    for row in _rows(run, found.each):
+    for row in _rows(run, found.each, type):
         asked = Asked(run.keys(row), raw_flags(run, type, row), type, notes)
         if asked.raw.unread or asked.raw.program:
             rest = " ".join([*asked.raw.unread, *asked.raw.program])
@@ -150,13 +150,15 @@ def raw_flags(run: Run, type: str, row: Row) -> Options:
     return options(tool, [replaced(word, row) for word in words]) if tool else Options()
 
 
-def _rows(run: Run, found: Sequence[tuple[Launch, Mapping[str, str]]]) -> Iterator[Row]:
+def _rows(
+    run: Run, found: Sequence[tuple[Launch, Mapping[str, str]]], type: str = ""
+) -> Iterator[Row]:
     """The rows of the global parameters, each once, as far as sizes depend on them."""
     texts = [*run.sizes.values(), *(run.script(key) for key in RAW_KEY.values())]
     for one, env in found:
-        tool = TOOLS.get(one.tool)
+        tool = TOOLS.get(one.tool) or TOOLS.get(LAUNCHER_OF.get(type, ""))
         behind = len(options(tool, one.words).program) if tool else 0
-        texts += one.words[: len(one.words) - behind] if tool else one.words
+        texts += one.words[: len(one.words) - behind] if tool else ()
         texts += [one.alloc, *env.values()]
     known = run.reader.parameters
     names = sorted({name for text in texts for name in REFERENCE.findall(text) if name in known})
@@ -169,7 +171,7 @@ def _rows(run: Run, found: Sequence[tuple[Launch, Mapping[str, str]]]) -> Iterat
 
 def _writes_nodes(run: Run, found: Found, type: str) -> bool:
     """Whether the nodes stand in flags, in brackets or in MERLIN_NODES."""
-    row = next(_rows(run, found.each))
+    row = next(_rows(run, found.each, type))
     if "nodes" in raw_flags(run, type, row).sizes:
         return True
     for one, env in found.each:
