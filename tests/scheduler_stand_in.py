@@ -68,13 +68,18 @@ def text(*starts: Start, walltime_s: int | None = None, **fields: object) -> str
 class Run:
     """A script that runs, in a folder of its own and a process group of its own."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     folder: Path
 
     @property
     def log(self) -> list[str]:
         file = self.folder / "log"
         return file.read_text("utf-8").splitlines() if file.exists() else []
+
+    @property
+    def said(self) -> str:
+        """The output of the script so far."""
+        return output_of(self.folder).read_text("utf-8")
 
     def wait_for(self, line: str, times: int = 1) -> None:
         """Until so many lines of the workers begin so."""
@@ -88,9 +93,14 @@ class Run:
 
     def end(self) -> tuple[int, str]:
         """The status and the output of the script; fails where it left anything running."""
-        said, _ = self.process.communicate(timeout=30)
+        status = self.process.wait(timeout=30)
         self.until(lambda: not alive_in(self.process.pid))
-        return self.process.returncode, said
+        return status, self.said
+
+
+def output_of(folder: Path) -> Path:
+    """Where the output of a script goes: beside its folder, which is left to the script."""
+    return folder.with_name(f"{folder.name}.out")
 
 
 def alive_in(group: int) -> bool:
@@ -106,16 +116,16 @@ def alive_in(group: int) -> bool:
 def running(script: str, folder: Path, **env: str) -> Iterator[Run]:
     file = folder / "script"
     file.write_text(script, "utf-8")
-    process = subprocess.Popen(
-        ["bash", str(file)],
-        cwd=folder,
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    with output_of(folder).open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            ["bash", str(file)],
+            cwd=folder,
+            env={**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
         yield Run(process, folder)
     finally:

@@ -196,3 +196,45 @@ def test_nodes_that_differ(site: Site):
     """Without a default queue of one kind, the smallest that will do is taken, and named."""
     done = site.lab("--queue", "pbig", "--size")
     assert "each with 36 cores, 4 GPUs" in " ".join(done.stdout.split())
+
+
+def test_a_requeue(site: Site):
+    """At the margin the job goes back into the queue, once; what it wrote stays, and its workers'
+    tasks are done each time.
+    """
+    options = ("--submit", "--walltime", "10m", "--margin", "595s", "--requeue", "1")
+    job = site.lab(*options).stdout.strip()
+    site.until(lambda: "back into the queue" in site.slurm.output(job), job)
+    site.slurm.wait_for(job, "PENDING")
+    # Slurm itself would wait two minutes more.
+    site.until(
+        lambda: site.slurm.run("scontrol", "update", f"job={job}", "StartTime=now").returncode == 0,
+        job,
+    )
+    site.until(lambda: site.slurm.job(job)["JobState"] == "COMPLETED", job)
+    said = site.slurm.output(job)
+    assert said.count("processes started") == 2
+    assert "not requeued: it was 1 times already" in said
+    assert sum(line.startswith("end") for line in site.log) == 10
+
+
+HOSTILE = 'it\'s $(touch owned) `touch owned` "x" ;touch owned; #y -N9 é'
+
+
+def test_hostile_names(site: Site):
+    """Of the folder, the job, its output and its workers: they are names, and run nothing."""
+    folder = site.folder / HOSTILE
+    folder.mkdir()
+    other = Site(site.slurm, folder)
+    text = LAB.replace("helpers:", "'h $(touch owned)':").replace("lab-{id}.out", "o $x;y-{id}")
+    (folder / "lab.yml").write_text(text, "utf-8")
+    job = other.lab("--submit", "--name", HOSTILE, "--directive", "#SBATCH --comment=x").stdout
+    job = job.strip()
+    lines = other.started(job)
+    assert any(f"start h $(touch owned).j{job}.1." in line for line in lines)
+    shown = site.slurm.ask("squeue", "-h", "-j", job, "-o", "%j|%k")
+    assert shown == f"{HOSTILE}|x"
+    assert other.answer("stop")["how"] == "warmly"
+    assert (folder / f"o $x;y-{job}").exists()
+    assert sum(line.startswith("end") for line in other.log) == 5
+    assert not list(site.folder.rglob("owned*"))

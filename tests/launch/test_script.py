@@ -104,13 +104,22 @@ def test_the_end_of_the_work_ends_them(tmp_path: Path):
 
 
 def test_a_command_for_the_work_that_fails(tmp_path: Path):
-    """It ends nothing."""
-    with running(text(start(1), until="touch tried; exit 3"), tmp_path) as run:
+    """It ends nothing; what it ended with is told, and when it is tried again."""
+    with running(text(start(1), until="exit 3"), tmp_path) as run:
         run.wait_for("start")
-        run.until((tmp_path / "tried").exists)
+        run.until(lambda: "failed with status 3; next try in 60 s" in run.said)
         (tmp_path / "workers-77.stop").touch()
         status, said = run.end()
-    assert (status, "failed with status 3" in said or "there is a file" in said) == (0, True)
+    assert (status, "the work is done:" in said) == (0, False)
+    assert "there is a file" in said
+
+
+def test_nothing_is_left_running(tmp_path: Path):
+    """What would tell that the work is done goes with the workers, and so does what it starts."""
+    with running(text(start(1), until="sleep 300"), tmp_path) as run:
+        run.wait_for("start")
+        (tmp_path / "workers-77.stop").touch()
+        assert run.end()[0] == 0
 
 
 def test_a_worker_that_dies(tmp_path: Path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_stand_in import Run, StandIn, running, start
+from scheduler_stand_in import WORKER, Run, StandIn, running, start
 from taskgraph_workers.launch.script import Script, render
 from taskgraph_workers.schedulers.base import Job
 
@@ -60,8 +60,12 @@ def test_the_job_is_the_outer_one(tmp_path: Path, path: str):
 
 @pytest.mark.parametrize("how", ["signal", "file"])
 def test_a_warm_end(tmp_path: Path, path: str, how: str):
-    """A signal to the job, or the file in its folder, reaches the workers inside."""
-    with running(text(start(2)), tmp_path, PATH=path) as run:
+    """A signal to the job, or the file in its folder, reaches the workers inside.
+
+    That folder is the one of submission, wherever a line of set-up went.
+    """
+    script = text(start(2, WORKER.replace(">> log", ">> ../log")), setup=("mkdir sub; cd sub",))
+    with running(script, tmp_path, PATH=path) as run:
         run.wait_for("start", 2)
         if how == "signal":
             os.kill(run.process.pid, signal.SIGUSR1)
