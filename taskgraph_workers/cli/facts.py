@@ -105,14 +105,8 @@ class Chosen:
     notes: tuple[Problem, ...] = ()
 
 
-def choose(said: Node | None, source: str, found: Found, groups: Sequence[WorkerGroup]) -> Chosen:
-    """What was said; else the smallest kind of node on which every task fits, else the smallest.
-
-    What was left unsaid comes from the scheduler only where all of it does: half of a node that
-    somebody describes and half of another would be none.
-    """
-    if said is not None:
-        return Chosen(said, source)
+def choose(found: Found, groups: Sequence[WorkerGroup]) -> Chosen:
+    """The smallest kind of node on which every task fits, else the smallest."""
     kinds = sorted({_node(kind): kind for kind in found.kinds}.values(), key=_size)
     if not kinds:
         return Chosen(None)

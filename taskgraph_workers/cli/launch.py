@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 from taskgraph_workers.cli import launch_jobs, options
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
-
-if TYPE_CHECKING:
-    pass
 
 #: The ways to size, as in :mod:`taskgraph_workers.launch.model`, which is slower to load.
 _MODES = ("exclusive", "packed", "certain", "useful")
@@ -130,26 +128,22 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
     _spec_behind_vars(args)
     plan = launching.plan(args, output)
-    talk = not (args.size and not args.json)
-    if talk:
-        launched.tell(plan, output)
     if args.size and not (args.submit or args.test):
         launched.show_size(plan, output, args.json)
         return 0
     text = launching.script_of(plan)
     if args.script is not None:
         output.talk(f"written to {write(args.script, text, plan.scheduler.extension)}")
-    if args.test:
-        code = launch_jobs.test(plan, text, output)
-        if code or not args.submit:
-            return code
-    if args.submit:
-        return launch_jobs.submit(plan, text, args, output)
-    if args.json:
+    acts = args.test or args.submit
+    if not acts and args.json:
         output.json({**launched.as_json(plan), "script": text})
-    elif args.script is None:
+    elif not acts and args.script is None:
         output.text(text)
-    return 0
+        sys.stdout.flush()
+    # Behind the script, so that a terminal shows it last.
+    launched.tell(plan, output)
+    code = launch_jobs.test(plan, text, output) if args.test else 0
+    return launch_jobs.submit(plan, text, args, output) if args.submit and not code else code
 
 
 def _spec_behind_vars(args: argparse.Namespace) -> None:

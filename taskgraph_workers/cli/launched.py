@@ -59,7 +59,8 @@ def tell_notes(plan: Plan, output: Output) -> None:
     """Warnings, each with its place in front where it has one; and the spec as it ought to be."""
     for note in (*plan.notes, *plan.blockers):
         if note.file:
-            output.talk_lines(str(note))
+            for line in str(note).splitlines():
+                output.talk(line)
         else:
             hint = f"\n    hint: {note.hint}" if note.hint else ""
             output.warn(f"{note.text}{hint}")

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import facts
+from taskgraph_workers.cli.launch_sources import Said, Site, Spec, find_site, present, read_options
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
 
 if TYPE_CHECKING:
-    from taskgraph_workers.cli.reading import Project
     from taskgraph_workers.launch.model import Ask, Header, Layout, Sizing, WorkerGroup
     from taskgraph_workers.launch.script import Script
     from taskgraph_workers.model import Cluster, Node
     from taskgraph_workers.schedulers.base import Job, Scheduler, Start
-
-T = TypeVar("T")
 
 #: Where a job's output goes that nobody says a name for.
 OUTPUT = "workers-{id}.out"
@@ -47,41 +45,49 @@ class Plan:
     blockers: tuple[Problem, ...]
 
 
-@dataclass(frozen=True)
-class _Said:
-    """What options say that is no text."""
-
-    walltime_s: int | None
-    margin_s: int | None
-    node: Node | None
-    variables: Mapping[str, str]
-
-
 def plan(args: argparse.Namespace, output: Output) -> Plan:
     """What the command line asks for. Raises WorkersError with every fault."""
+    said = read_options(args)
+    site = find_site(args, output)
+    source: Spec | Site = Spec(args, said, site) if args.spec is not None else present(site)
+    cluster = site.cluster if site else None
+    scheduler, native = _scheduler(args, source, cluster)
+    queue = args.queue or source.queue or (cluster.queue if cluster else None)
+    found = facts.look(scheduler, queue)
+    given = _given(said, cluster)
+    # What groups take is not known yet, and may decide which of several kinds of node is meant.
+    first = given or facts.choose(found, ())
+    ask = source.ask(first.node, scheduler.name)
+    chosen = given or facts.choose(found, ask.groups)
+    if chosen.node != first.node:
+        ask = source.ask(chosen.node, scheduler.name)
+    return _planned(args, said, _Where(cluster, scheduler, native, found, chosen), ask)
+
+
+def _scheduler(
+    args: argparse.Namespace, source: Spec | Site, cluster: Cluster | None
+) -> tuple[Scheduler, str | None]:
+    """The scheduler that gets the job, and the one that this machine has, if that was asked.
+
+    An option says it, else a cluster, which has this one; else this machine, else the spec.
+    """
     from taskgraph_workers import schedulers
 
-    said = _said(args)
-    site = _site(args, output)
-    source: _Spec | _Site = _Spec(args, said, site) if args.spec is not None else _present(site)
-    cluster = site.cluster if site else None
     native = schedulers.native() if args.scheduler is None else None
     name = args.scheduler or (cluster.scheduler if cluster else None) or native or source.scheduler
     if name is None:
         hint = f"say --scheduler: {', '.join(schedulers.NAMES)}"
         raise WorkersError(Problem("nothing says which scheduler gets the job", hint=hint))
-    scheduler = schedulers.find(name)
-    queue = args.queue or source.queue or (cluster.queue if cluster else None)
-    found = facts.look(scheduler, queue)
-    known, who = (said.node, "--node") if said.node else (cluster.node if cluster else None, "")
-    known_from = who or (f"cluster {cluster.name}" if cluster else "")
-    # What groups take is not known yet, and may decide which of several kinds of node is meant.
-    first = facts.choose(known, known_from, found, ())
-    ask = source.ask(first.node, name)
-    chosen = facts.choose(known, known_from, found, ask.groups)
-    if chosen.node != first.node:
-        ask = source.ask(chosen.node, name)
-    return _planned(args, said, _Where(cluster, scheduler, native, found, chosen), ask)
+    return schedulers.find(name), native
+
+
+def _given(said: Said, cluster: Cluster | None) -> facts.Chosen | None:
+    """What a node has, where somebody says so."""
+    if said.node is not None:
+        return facts.Chosen(said.node, "--node")
+    if cluster is not None and cluster.node is not None:
+        return facts.Chosen(cluster.node, f"cluster {cluster.name}")
+    return None
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class _Where:
     chosen: facts.Chosen
 
 
-def _planned(args: argparse.Namespace, said: _Said, where: _Where, ask: Ask) -> Plan:
+def _planned(args: argparse.Namespace, said: Said, where: _Where, ask: Ask) -> Plan:
     from taskgraph_workers.launch.layout import layout
     from taskgraph_workers.launch.size import size
 
@@ -128,35 +134,10 @@ def _planned(args: argparse.Namespace, said: _Said, where: _Where, ask: Ask) -> 
     )
 
 
-# --- options --------------------------------------------------------------------------------
+# --- the header ----------------------------------------------------------------------------
 
 
-def _said(args: argparse.Namespace) -> _Said:
-    """What options say, read; every fault at once."""
-    from taskgraph_workers.units import seconds
-
-    problems: list[Problem] = []
-
-    def read(option: str, text: str | None, reader: Callable[[str], T]) -> T | None:
-        try:
-            return None if text is None else reader(text)
-        except ValueError as error:
-            problems.append(Problem(f"{option}: {error}"))
-            return None
-
-    walltime = read("--walltime", args.walltime, seconds)
-    margin = read("--margin", args.margin, seconds)
-    node = read("--node", args.node, facts.parse_node)
-    for option, number, least in (("--nodes", args.nodes, 1), ("--requeue", args.requeue, 0)):
-        if number is not None and number < least:
-            problems.append(Problem(f"{option}: must be at least {least}, not {number}"))
-    if problems:
-        raise WorkersError(*problems)
-    variables = dict(word.split("=", 1) for word in args.vars)
-    return _Said(walltime, margin, node, variables)
-
-
-def _header(args: argparse.Namespace, said: _Said, ask: Ask, cluster: Cluster | None) -> Header:
+def _header(args: argparse.Namespace, said: Said, ask: Ask, cluster: Cluster | None) -> Header:
     """Options, else what the spec says, else the cluster's defaults."""
     from taskgraph_workers.launch.cluster import header_of
     from taskgraph_workers.launch.model import Header
@@ -182,115 +163,6 @@ def _header(args: argparse.Namespace, said: _Said, ask: Ask, cluster: Cluster | 
     return Header(**{**whole, "directives": tuple(lines)})
 
 
-# --- where it stands ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Site:
-    """A cluster of ``workers-config``, whose groups are launched if there is no spec."""
-
-    args: argparse.Namespace
-    output: Output
-    project: Project
-    cluster: Cluster
-
-    @property
-    def scheduler(self) -> str:
-        return self.cluster.scheduler
-
-    @property
-    def queue(self) -> str | None:
-        return self.cluster.queue
-
-    def ask(self, node: Node | None, scheduler: str) -> Ask:
-        from taskgraph_workers.launch import cluster
-
-        config, domain = self.project.config, self.project.trust_domain
-        only = tuple(self.args.group)
-        return cluster.ask(config, self.cluster, only, self._widths(), domain)
-
-    def _widths(self) -> Mapping[str, int]:
-        """The numbers of groups that say ``auto``. A graph is made for these alone."""
-        if all(group.number is not None for group in self.cluster.groups.values()):
-            return {}
-        from taskgraph_workers.cli import widths
-        from taskgraph_workers.config import located
-
-        try:
-            return widths.numbers(self.args, self.cluster, self.output)
-        except WorkersError as error:
-            raise located(error, self.project.config) from None
-
-
-def _site(args: argparse.Namespace, output: Output) -> _Site | None:
-    """The cluster that is named. Raises WorkersError for options that go with one only."""
-    if args.cluster is None:
-        for option in ("root", "parameters", "level", "config", "profile"):
-            if getattr(args, option) is not None:
-                what = f"--{option} goes with --cluster only"
-                raise WorkersError(Problem(what, hint="launch --cluster NAME"))
-        return None
-    from taskgraph_workers.cli import reading
-    from taskgraph_workers.launch import cluster
-
-    if args.spec is None and args.vars:
-        raise WorkersError(Problem("--vars goes with a SPEC only"))
-    project = reading.project(args)
-    return _Site(args, output, project, cluster.find(project.config, args.cluster))
-
-
-def _present(site: _Site | None) -> _Site:
-    if site is None:
-        hint = "launch SPEC.yaml, or launch --cluster NAME"
-        raise WorkersError(Problem("nothing says what to launch", hint=hint))
-    return site
-
-
-class _Spec:
-    """A Merlin spec that was read, and is asked once it is known where it will run."""
-
-    def __init__(self, args: argparse.Namespace, said: _Said, site: _Site | None) -> None:
-        from taskgraph_workers.launch.merlin.read import read_spec
-
-        self._args, self._said = args, said
-        self._cluster = site.cluster if site else None
-        self._spec = read_spec(args.spec, said.variables)
-        self.queue: str | None = self._spec.batch.queue
-
-    @property
-    def scheduler(self) -> str | None:
-        """The scheduler that its batch block names, if that is one."""
-        from taskgraph_workers import schedulers
-
-        kind = self._spec.batch.type
-        return next((each for each in schedulers.NAMES if kind.startswith(each)), None)
-
-    def ask(self, node: Node | None, scheduler: str) -> Ask:
-        """What it asks for, on such nodes; the cluster's lines of set-up come first."""
-        import socket
-
-        from taskgraph_workers.launch.merlin.ask import ask
-        from taskgraph_workers.launch.merlin.options import Options
-
-        options = Options(
-            nodes=self._args.nodes,
-            node=node,
-            groups=tuple(self._args.group),
-            host=socket.gethostname(),
-            scheduler=scheduler,
-            walltime_s=self._said.walltime_s,
-            variables=self._said.variables,
-            environ=os.environ,
-        )
-        asked, cluster = ask(self._spec, options), self._cluster
-        if cluster is None:
-            return asked
-        # The name that every spec's job has gives way to the cluster's.
-        own = self._spec.batch.name
-        header = replace(asked.header, name=own or cluster.job_name or asked.header.name)
-        return replace(asked, header=header, setup=(*cluster.setup, *asked.setup))
-
-
 # --- what has to be said --------------------------------------------------------------------
 
 
@@ -314,7 +186,7 @@ def _differs(where: _Where) -> Iterable[Problem]:
 
 def _timeless(header: Header) -> Iterable[Problem]:
     if header.walltime_s is None:
-        what = "no walltime is said, so nothing ends the workers before the queue's own limit"
+        what = "no walltime is said, so the script can't end its workers before the job's limit"
         yield Problem(what, hint="--walltime 2h", severity="warning")
 
 

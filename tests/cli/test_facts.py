@@ -74,20 +74,19 @@ def test_a_scheduler_that_hangs(monkeypatch: pytest.MonkeyPatch):
 def test_the_smallest_kind_that_will_do():
     """Of several; which one is told, with all there are."""
     found = Found((GPU, SMALL), "pdebug")
-    chosen = choose(None, "", found, [group()])
+    chosen = choose(found, [group()])
     assert (chosen.node, chosen.source) == (Node(8, 0, 4000), "queue pdebug")
     (note,) = chosen.notes
     assert "nodes of queue pdebug differ (8 cores, 0 GPUs" in note.message
     assert "sized for those with 8 cores" in note.message
-    assert choose(None, "", found, [group(gpus=1)]).node == Node(36, 4, 16000)
-    assert choose(None, "", found, [group(cores=99)]).node == Node(8, 0, 4000)
-    assert choose(None, "", Found((GPU,), "pdebug"), [group()]).notes == ()
+    assert choose(found, [group(gpus=1)]).node == Node(36, 4, 16000)
+    assert choose(found, [group(cores=99)]).node == Node(8, 0, 4000)
+    assert choose(Found((GPU,), "pdebug"), [group()]).notes == ()
 
 
-def test_who_says_what_a_node_has():
-    """A person, before the scheduler; nobody, where it is not here."""
-    assert choose(Node(4), "--node", Found((GPU,)), []).node == Node(4)
-    assert choose(None, "", Found(), []).node is None
+def test_where_nobody_says_anything():
+    """Nothing is known."""
+    assert choose(Found(), []).node is None
 
 
 @pytest.mark.parametrize(
