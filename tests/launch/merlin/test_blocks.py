@@ -129,6 +129,13 @@ def test_faults_of_workers(text: str, told: str):
     assert faults(spec) == [f"4: merlin.resources.{told}"]
 
 
+def test_all_behind_other_steps():
+    """Merlin takes it for the name of a step then, and fails."""
+    spec = read(f"{HEAD}{STUDY}merlin: {{resources: {{workers: {{w: {{steps: [s, all]}}}}}}}}\n")
+    assert (spec.workers or ())[0].steps == ("s", "all")
+    assert "Merlin fails where all is not the first" in notes(spec)[0]
+
+
 def test_two_workers_of_one_name():
     """Variables may make two names one."""
     text = (

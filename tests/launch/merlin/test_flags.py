@@ -119,6 +119,12 @@ def test_options_that_cannot_be_read(command: str, unread: list[str]):
     assert found.unread == unread
 
 
+def test_two_dashes_end_the_options():
+    """What comes behind them is the program, whatever it looks like."""
+    found = options(TOOLS["srun"], ["-n2", "--", "-n", "3"])
+    assert (found.sizes, found.program) == ({"tasks": 2}, ("-n", "3"))
+
+
 def test_flux_and_whole_nodes():
     """An option that takes whole nodes is told, not counted."""
     found = options(TOOLS["flux"], ["-N2", "-x", "a"])

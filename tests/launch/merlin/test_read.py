@@ -130,6 +130,16 @@ def test_what_is_no_spec(text: str, told: str):
         read(text)
 
 
+def test_a_spec_that_stands_for_more_than_memory_holds():
+    """A few anchors can stand for billions of values: they are counted before they are made."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    for level in range(1, 12):
+        inside = ", ".join([f"*a{level - 1}"] * 9)
+        lines.append(f"a{level}: &a{level} [{inside}]")
+    with pytest.raises(LaunchError, match="stands for more than 250000 values"):
+        read(HEAD + STUDY + "\n".join(lines) + "\n")
+
+
 def test_a_file_that_is_not_there():
     """The file is named."""
     with pytest.raises(LaunchError, match=r"nowhere\.yaml: there is no such file"):

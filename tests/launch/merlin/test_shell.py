@@ -55,6 +55,7 @@ def show(part: Part) -> str:
         ("run a & A=$!; run b & wait $A $!; run c", "((a & b) ; c)"),
         ("run a & run b & wait -n; run c", "((a & b & c) ; (a & b))"),
         ("run a & wait $!; run b", "(a ; b)"),
+        ("if x; then y; fi; run a & wait; run b", "(a ; b)"),
         ("run a & other | wait; run b & wait &", "(a & b)"),
         ("case $x in a) run a;; b) run b & ;; esac; wait", "(a ; b)"),
         ("f() {\n run a\n}\nf", "a"),
@@ -150,7 +151,7 @@ def test_whatever_stands_there(script: str):
 
 PLAIN = st.lists(
     st.sampled_from(
-        ["a", "b1", "-n", "'x y'", '"x y"', "a\\ b", "'$(X)'", "x=1", '""', "#", "c#d"]
+        ["a", "b1", "-n", "'x y'", '"x y"', "a\\ b", "'$(X)'", "x=1", '""', "#", "c#d", "'e'#f"]
     ),
     min_size=1,
     max_size=6,

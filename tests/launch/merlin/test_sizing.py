@@ -41,6 +41,7 @@ ROWS = (
         ("cmd: srun -N 2 -n 2 a; srun -N 2 -n 8 b", (2, 4, 0)),
         ("cmd: srun -n 2 a & srun -n 3 b & wait", (1, 5, 0)),
         ("cmd: srun -n 2 a & srun -n 3 b & wait\nnodes: 2", (2, 3, 0)),
+        ("cmd: srun -N 1 -n 2 a & srun -N 1 -n 3 b & wait\nnodes: 2", (2, 3, 0)),
         ("cmd: for i in 1 2 3; do srun -n 2 a & done; wait", (1, 6, 0)),
     ],
 )
@@ -57,6 +58,8 @@ def test_a_step_with_a_launcher(run: str, found: tuple[int, int, int]):
         ("slurm", "slurm: --gres=gpu:3 -c 2", (2, 8, 3)),
         ("slurm", "slurm: -n 4\ngpus: 4", (2, 2, 2)),
         ("slurm", "slurm: --gpus-per-node=1\ngpus: 4", (2, 4, 1)),
+        ("slurm", "slurm: --gres=gpu:3\ngpus per task: 1", (2, 4, 3)),
+        ("flux", "flux: --cores=6\ncores per task: 4", (2, 3, 0)),
         ("lsf-srun", "slurm: --gpus-per-task=1", (2, 4, 4)),
         ("slurm", "flux: -g 1", (2, 4, 0)),
         ("flux", "flux: -g 1 -c 2", (2, 8, 4)),
