@@ -129,11 +129,16 @@ def submit(
 
 def _accepted(launch: Launch, scheduler: Scheduler, run: Runner) -> State:
     """How a new job is. Flux takes what it can never run, and ends it a moment later."""
-    for _ in range(4):
-        state = state_of(launch, scheduler, run)
-        if state.phase != "unknown" and (state.reason or state.phase != "pending"):
+    looks = 4 if scheduler.name == "flux" else 1
+    for look in range(looks):
+        time.sleep(_SOON_S / 2 if look else 0)
+        try:
+            state = state_of(launch, scheduler, run)
+        except SchedulerError as error:
+            # The job is submitted, whatever can't be told of it.
+            return State("unknown", error.problems[0].text)
+        if state.phase in ("running", "ended"):
             break
-        time.sleep(_SOON_S / 2)
     if state.phase == "ended" and state.succeeded is False:
         what = f"{scheduler.name} took job {launch.job}, and ended it at once"
         raise SchedulerError(Problem(f"{what}: {state.reason}" if state.reason else what))
@@ -256,11 +261,29 @@ def state_of(launch: Launch, scheduler: Scheduler | None, run: Runner) -> State:
     if scheduler is None:
         return State("unknown", f"there is no scheduler {launch.scheduler!r}")
     state = scheduler.state(launch.job, run(scheduler.poll(launch.job)))
+    if state.phase == "unknown":
+        state = _as_told(launch) or replace(
+            state, reason=state.reason or "nobody knows it any more"
+        )
     if state.phase == "ended":
         # A folder may be read only; then it is asked again next time.
         with suppress(OSError):
             keep(replace(launch, ended=state))
     return state
+
+
+def _as_told(launch: Launch) -> State | None:
+    """How a job ended whose scheduler has forgotten it: the last line of its output says so."""
+    try:
+        with open(launch.output_file or "", "rb") as opened:
+            opened.seek(max(opened.seek(0, os.SEEK_END) - 1000, 0))
+            last = opened.read().rstrip().rpartition(b"\n")[2]
+    except OSError:
+        return None
+    found = re.search(rb"workers: all ended, with status (\d+)$", last)
+    if found is None:
+        return None
+    return State("ended", f"status {found[1].decode()}", succeeded=found[1] == b"0")
 
 
 # --- ending it ------------------------------------------------------------------------------

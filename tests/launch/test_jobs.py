@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scheduler_stand_in import Queue
-from taskgraph_workers.errors import WorkersError
+from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.launch import jobs
 from taskgraph_workers.launch.jobs import Launch, Submission
 from taskgraph_workers.schedulers.base import SchedulerError, State
@@ -96,9 +96,9 @@ def test_a_refused_job():
 
 def test_a_job_that_can_never_run():
     """Flux takes it, and ends it a moment later: that is no success."""
-    states = [State("pending"), State("pending"), State("ended", "unsatisfiable", "", False)]
+    states = [State("pending", "SCHED")] * 2 + [State("ended", "unsatisfiable", "", False)]
     with pytest.raises(SchedulerError, match="took job 41, and ended it at once: unsatisfiable"):
-        submit(Queue(states=states))
+        submit(Queue(name="flux", states=states))
     assert jobs.launches("launches")[0].job == "41"
 
 
@@ -167,6 +167,38 @@ def test_an_end_is_remembered():
     count = len(queue.asked)
     assert jobs.state_of(jobs.pick("launches", None), queue, queue.run) == ENDED
     assert len(queue.asked) == count
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ("x\n2026 workers: all ended, with status 0\n", State("ended", "status 0", "", True)),
+        ("2026 workers: all ended, with status 7", State("ended", "status 7", "", False)),
+        ("all ended, with status 0\nmore", State("unknown", "nobody knows it any more")),
+        ("", State("unknown", "nobody knows it any more")),
+        (None, State("unknown", "nobody knows it any more")),
+    ],
+)
+def test_a_job_that_is_forgotten(tmp_path: Path, said: str | None, state: State):
+    """Its output tells how it ended, where that is its last line."""
+    queue = Queue(states=[State("running"), State("unknown")])
+    launch, _ = submit(queue, output="w-{id}.out")
+    if said is not None:
+        (tmp_path / "w-41.out").write_text(said)
+    assert jobs.state_of(launch, queue, queue.run) == state
+
+
+def test_a_scheduler_that_does_not_answer():
+    """The job is submitted all the same, and its id is kept."""
+    queue = Queue()
+
+    def state(job: str, answer: Any) -> State:
+        raise SchedulerError(Problem("no answer within 30 s"))
+
+    queue.state = state  # type: ignore[method-assign]
+    launch, found = submit(queue)
+    assert (launch.job, found) == ("41", State("unknown", "no answer within 30 s"))
+    assert jobs.launches("launches") == [launch]
 
 
 def test_a_warm_stop(tmp_path: Path):
