@@ -185,7 +185,7 @@ def _writes_nodes(run: Run, found: Found, type: str) -> bool:
 
 def _why(run: Run, size: Shape, launcher: bool, kinds: int) -> str:
     """How the numbers came about."""
-    words = ", ".join(f"{key} {run.run[key]}" for key in KEYS if key in run.sizes)
+    words = ", ".join(f"{key} {run.sizes[key]}" for key in KEYS if key in run.sizes)
     if not launcher:
         return f"no launcher: it runs inside its worker{', with ' + words if words else ''}"
     gpus = f" and {size.gpus} GPU" + "s" * (size.gpus != 1) if size.gpus else ""
