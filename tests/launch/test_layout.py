@@ -84,6 +84,24 @@ def test_the_example_has_all_six_tasks_on_five_nodes():
     assert len({(s.group, s.worker) for node in fewer.nodes for s in node.shares}) == 5
 
 
+@pytest.mark.parametrize(
+    ("cores", "nodes", "tasks"),
+    [(6, 4, [(2, 2, 3), (3, 2, 2)]), (10, 8, [(3, 2, 4), (3, 2, 6), (3, 2, 3)])],
+)
+def test_tasks_are_packed_where_spreading_them_takes_too_much(
+    cores: int, nodes: int, tasks: list[tuple[int, int, int]]
+):
+    """Least first leaves room in the wrong places; the packing has it, on as many nodes."""
+    groups = [
+        group(f"g{at}", number, Demand(f"s{at}", wide, each))
+        for at, (number, wide, each) in enumerate(tasks)
+    ]
+    assert size(groups, Node(cores)).nodes == nodes
+    found = layout(groups, Node(cores), nodes)
+    assert found.fits
+    check(found, groups, Node(cores), nodes)
+
+
 def test_workers_that_hold_nothing_are_dealt_across_groups():
     """One after another over the nodes; the next group goes on where the last one ended."""
     found = layout([group("a", 5, Demand("s")), group("b", 2, Demand("s"))], LASSEN, 4)

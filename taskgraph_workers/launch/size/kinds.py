@@ -97,14 +97,12 @@ class Problem:
     def _tells(self, mask: int) -> bool:
         """Whether a set has less rank than any larger one, and less than its parts together.
 
-        Kinds that nobody can run are told of one by one, and are left out of larger sets.
+        A larger one doesn't count where it is larger by kinds that nobody can run: that such a
+        set is the sum of its parts would be told by this one.
         """
         rank, part = self.rank(mask), (mask - 1) & mask
-        bits = [1 << kind for kind in range(len(self.kinds))]
-        if part and any(mask & bit and not self.rank(bit) for bit in bits):
-            return False
-        for bit in bits:
-            if rank and not mask & bit and self.rank(bit) and self.rank(mask | bit) == rank:
+        for bit in (1 << kind for kind in range(len(self.kinds))):
+            if not mask & bit and self.rank(bit) and self.rank(mask | bit) == rank:
                 return False
         while part:
             if self.rank(part) + self.rank(mask ^ part) == rank:

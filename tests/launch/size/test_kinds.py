@@ -80,3 +80,11 @@ def test_kinds_that_others_cover_are_left_out(problem: Problem):
         if lean.allows(counts)
     )
     assert most == max(c[0] + 2 * c[1] + 3 * c[2] for c in runnable(problem))
+
+
+def test_kinds_that_nobody_runs_hide_no_limit():
+    """A group without workers leaves the others' limits as they are."""
+    problem = Problem((9,), KINDS, (0, 1), (frozenset({0}), frozenset({1, 2})))
+    assert problem.allows((0, 1, 0))
+    assert not problem.allows((0, 1, 1))
+    assert not problem.allows((1, 0, 0))

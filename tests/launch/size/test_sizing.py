@@ -113,6 +113,31 @@ def test_nodes_written_for_a_task_inside_its_worker_count_where_nodes_are_whole(
     assert answers(groups, LASSEN) == (6, 1, 1, None)
 
 
+def test_a_task_inside_a_worker_that_holds_nothing_is_on_one_node():
+    """Whatever nodes are written for it: it has no launcher to get at the others."""
+    wide = replace(inside("s", 20, written_nodes=True), nodes=3)
+    assert answers([group("w", 2, wide, Demand("t", cores=4))], LASSEN) == (6, 2, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("cores", "groups", "nodes"),
+    [
+        (5, [(5, [(3, 1), (1, 1), (1, 2)])], 4),
+        (5, [(3, [(1, 4), (2, 2)]), (1, [(2, 1)]), (1, [(3, 2), (1, 3), (2, 1)])], 8),
+        (7, [(1, [(3, 3)]), (1, [(2, 4), (2, 1)])], 3),
+    ],
+)
+def test_parts_of_one_task_do_not_block_the_same_node(
+    cores: int, groups: list[tuple[int, list[tuple[int, int]]]], nodes: int
+):
+    """So few tasks can't crowd one node; found by trying everything."""
+    asked = [
+        group(f"g{at}", number, *(Demand(f"s{at}{n}x{c}", n, c) for n, c in tasks))
+        for at, (number, tasks) in enumerate(groups)
+    ]
+    assert answers(asked, Node(cores))[2] == nodes
+
+
 def test_packed_is_taken_where_the_node_is_known():
     """Without a mode: packed where it can be told, else exclusive."""
     assert (size(example(), SMALL).mode, size(example(), SMALL).nodes) == ("packed", 5)
