@@ -129,7 +129,7 @@ def _planned(args: argparse.Namespace, said: Said, where: _Where, ask: Ask) -> P
         layout=layout(ask.groups, node, sizing.nodes),
         margin_s=margin,
         requeues=requeues or 0,
-        notes=(*notes, *_timeless(header)),
+        notes=(*notes, *_timeless(header), *_untried(where.scheduler)),
         blockers=blockers,
     )
 
@@ -197,6 +197,12 @@ def _at(problem: Problem, ask: Ask) -> Problem:
     from taskgraph_workers.config.locate import Source
 
     return replace(problem, file=Source(ask.file).shown)
+
+
+def _untried(scheduler: Scheduler) -> Iterable[Problem]:
+    if not scheduler.tested:
+        what = f"scripts for {scheduler.name} have not been tried on a real {scheduler.name} yet"
+        yield Problem(what, hint="read the script, and try a small job first", severity="warning")
 
 
 # --- the script -----------------------------------------------------------------------------

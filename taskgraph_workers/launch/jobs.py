@@ -317,16 +317,14 @@ def stop(
         raise LaunchError(Problem(what))
     if state.phase == "pending" or now:
         return Stopped("canceled", _cancel(launch, scheduler, run))
-    try:
-        _ask_to_end(launch, scheduler, run)
-        state = _until_ended(launch, scheduler, run, wait_s)
-        if state.phase != "ended":
-            return Stopped("killed", _cancel(launch, scheduler, run))
-        return Stopped("warmly", state)
-    finally:
-        # The script takes it away itself, unless it was killed.
-        with suppress(OSError):
-            os.unlink(launch.stop_file)
+    _ask_to_end(launch, scheduler, run)
+    how, state = "warmly", _until_ended(launch, scheduler, run, wait_s)
+    if state.phase not in ("ended", "unknown"):
+        how, state = "killed", _cancel(launch, scheduler, run)
+    # The script takes it away itself, unless it was killed. While it runs the file has to stay.
+    with suppress(OSError):
+        os.unlink(launch.stop_file)
+    return Stopped(how, state)
 
 
 def _ask_to_end(launch: Launch, scheduler: Scheduler, run: Runner) -> None:
@@ -355,11 +353,17 @@ def _cancel(launch: Launch, scheduler: Scheduler, run: Runner) -> State:
 
 
 def _until_ended(launch: Launch, scheduler: Scheduler, run: Runner, wait_s: float) -> State:
+    """The last state. That a scheduler doesn't answer for a while ends no waiting."""
     limit, pause = time.monotonic() + wait_s, _SOON_S
     while True:
-        state = state_of(launch, scheduler, run)
         left = limit - time.monotonic()
-        if state.phase in ("ended", "unknown") or left <= 0:
-            return state
+        try:
+            state = state_of(launch, scheduler, run)
+        except SchedulerError:
+            if left <= 0:
+                raise
+        else:
+            if state.phase in ("ended", "unknown") or left <= 0:
+                return state
         time.sleep(min(pause, max(left, 0.05)))
         pause = min(pause * 1.5, _LATER_S)

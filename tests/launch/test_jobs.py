@@ -219,6 +219,36 @@ def test_a_warm_stop(tmp_path: Path):
     assert not (tmp_path / "workers-41.stop").exists()
 
 
+def test_a_stop_that_is_broken_off(tmp_path: Path):
+    """The file stays: the script may not have seen it yet."""
+    queue = Queue()
+    launch, _ = submit(queue)
+
+    def run(command: Any) -> Any:
+        if (tmp_path / "workers-41.stop").exists() and command.argv[0] == "poll":
+            raise KeyboardInterrupt
+        return queue.run(command)
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.stop(launch, queue, run)
+    assert (tmp_path / "workers-41.stop").exists()
+
+
+def test_a_scheduler_that_is_away_for_a_while():
+    """Is waited for."""
+    queue = Queue()
+    launch, _ = submit(queue)
+    away = iter([False, True, True])
+
+    def state(job: str, answer: Any) -> State:
+        if next(away, False):
+            raise SchedulerError(Problem("no answer"))
+        return Queue.state(queue, job, answer)
+
+    queue.state = state  # type: ignore[method-assign]
+    assert jobs.stop(launch, queue, queue.run).how == "warmly"
+
+
 def test_a_stop_that_takes_too_long():
     """After the limit the job is cancelled."""
     queue = Queue(ends=False)
