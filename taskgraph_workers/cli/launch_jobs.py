@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import launched, options
+from taskgraph_workers.cli.layout import Cell
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
 
@@ -22,6 +23,9 @@ _FOLDER = "launches"
 
 #: How long ``launch stop`` waits for tasks to be done.
 _WAIT = "10m"
+
+#: A reason that is longer gets a line of its own.
+_SHORT = 24
 
 _WHICH = "the number of a launch, or the id of its job"
 
@@ -176,17 +180,14 @@ def _scheduler(launch: Launch) -> Scheduler:
 
 
 def _show(states: Iterable[tuple[Launch, State]], output: Output) -> None:
-    rows = [
-        (
-            f"{launch.number:04d}",
-            launch.job or "-",
-            state.phase,
-            "" if state.reason.upper() == state.phase.upper() else state.reason,
-            state.nodes,
-            _shown(launch.output_file) if launch.job else "",
-        )
-        for launch, state in states
-    ]
+    rows: list[list[Cell]] = []
+    for launch, state in states:
+        reason = "" if state.reason.upper() == state.phase.upper() else state.reason
+        file = _shown(launch.output_file) if launch.job else ""
+        short = reason if len(reason) <= _SHORT else ""
+        number = f"{launch.number:04d}"
+        rows.append([number, launch.job or "-", state.phase, short, state.nodes, file])
+        rows += [[f"      {reason}"]] if reason != short else []
     output.table(rows, ("launch", "job", "state", "reason", "nodes", "output"))
 
 
@@ -222,7 +223,8 @@ def run_stop(args: argparse.Namespace, output: Output) -> int:
     if launch.job is None:
         state = jobs.state_of(launch, None, run)
         what = f"launch {launch.number:04d} has no job: {state.reason or state.phase}"
-        raise WorkersError(Problem(what))
+        hint = "" if launch.refused else "look whether the scheduler has a job that is named so"
+        raise WorkersError(Problem(what, hint=hint))
     if not args.now:
         output.talk(f"job {launch.job}: its workers end once their tasks are done; waiting")
     stopped = jobs.stop(launch, schedulers.find(launch.scheduler), run, wait_s, args.now)
