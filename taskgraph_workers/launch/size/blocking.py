@@ -49,11 +49,11 @@ def blocked(problem: Problem, kind: Kind, floor: int, work: Work) -> Blocked:
         return Blocked(0, upper)
     try:
         patterns = tuple(minimal(problem, kind, work))
+        if not patterns:
+            return Blocked(0, 0)
+        prices = min(_priced(problem, patterns, work), prices, key=lambda each: each.total)
     except OutOfWork:
         return Blocked(0, upper)
-    if not patterns:
-        return Blocked(0, 0)
-    prices = min(_priced(problem, patterns), prices, key=lambda each: each.total)
     return _between(_Search(problem, patterns, prices, work), floor, int(prices.total))
 
 
@@ -157,7 +157,7 @@ def plain(problem: Problem, kind: Kind) -> Prices:
     return Prices(parts, _worth(problem, parts))
 
 
-def _priced(problem: Problem, patterns: Sequence[Pattern]) -> Prices:
+def _priced(problem: Problem, patterns: Sequence[Pattern], work: Work) -> Prices:
     """Prices from the linear program: as many blocked nodes as can be had in fractions.
 
     Its rows are the parts of each kind, then the workers of each group. Whatever comes out is made
@@ -175,6 +175,7 @@ def _priced(problem: Problem, patterns: Sequence[Pattern]) -> Prices:
     start = [Column(0, tuple(int(i == j) for j in range(size))) for i in range(size)]
 
     def price(prices: Sequence[Fraction]) -> Column | None:
+        work.spend(size * size // 4 + len(columns) // 4)
         if any(each > 0 for each in prices):
             return start[next(at for at, each in enumerate(prices) if each > 0)]
         values = [(at, each) for at, each in enumerate(prices) if each]

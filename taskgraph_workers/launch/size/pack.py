@@ -113,7 +113,7 @@ def relaxed(load: Load, limits: Sequence[int], work: Work) -> Optimum:
         below = next((kind for kind, price in enumerate(prices) if price < 0), None)
         if below is not None:
             return Column(0, _unit(size, below, -1))
-        work.spend(4 * size)
+        work.spend(size * size // 4)
         scale = lcm(*(price.denominator for price in prices))
         worth = tuple(int(price * scale) for price in prices)
         best, pattern = dearest(load, limits, worth, work)
