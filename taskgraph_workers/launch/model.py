@@ -24,7 +24,8 @@ class Demand:
 
     ``launcher`` says that the task itself starts its processes on the nodes (``srun``, ``flux
     run``); without one it runs inside its worker, on one node. ``why`` is how the numbers came
-    about, as a sentence. ``written_nodes`` tells that somebody wrote the nodes down.
+    about, as a sentence. ``written_nodes`` is how many nodes somebody wrote down, launcher or not;
+    0 where nobody did.
     """
 
     step: str
@@ -34,7 +35,7 @@ class Demand:
     memory_mib: int = 0
     launcher: bool = True
     walltime_s: int | None = None
-    written_nodes: bool = False
+    written_nodes: int = 0
     why: str = ""
     line: int = 0
 

@@ -76,7 +76,7 @@ def demand(
         memory_mib=size.memory_mib,
         launcher=bool(found.each),
         walltime_s=walltime,
-        written_nodes="nodes" in run.sizes or _writes_nodes(run, found, type),
+        written_nodes=_written_nodes(run, found, type, size.nodes),
         why=_why(run, size, bool(found.each), len(shapes)),
         line=line,
     )
@@ -167,6 +167,13 @@ def _rows(
         return
     for values in dict.fromkeys(zip(*(known[name] for name in names))):
         yield dict(zip(names, values))
+
+
+def _written_nodes(run: Run, found: Found, type: str, nodes: int) -> int:
+    """How many nodes somebody wrote for the step, 0 where nobody did."""
+    if "nodes" in run.sizes and not found.each:
+        return int(_most(run, "nodes", 1))
+    return nodes if "nodes" in run.sizes or _writes_nodes(run, found, type) else 0
 
 
 def _writes_nodes(run: Run, found: Found, type: str) -> bool:

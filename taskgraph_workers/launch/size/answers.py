@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskgraph_workers.launch.model import Size, Stage, WorkerGroup
+from taskgraph_workers.launch.model import Demand, Size, Stage, WorkerGroup
 from taskgraph_workers.launch.size import words
 from taskgraph_workers.launch.size.build import AXES, asked, build, counting, is_split, kind_of
 from taskgraph_workers.launch.size.certain import Certain, certain
@@ -29,12 +29,17 @@ def exclusive_size(groups: Sequence[WorkerGroup]) -> Size | None:
         return None
     why, total = [], 0
     for group in groups:
-        widest = max(group.demands, key=lambda demand: demand.nodes)
-        nodes = group.number * widest.nodes
+        widest = max(group.demands, key=_as_written)
+        nodes = group.number * _as_written(widest)
         total += nodes
-        each = words.counted(widest.nodes, "node")
+        each = words.counted(_as_written(widest), "node")
         why.append(f"{group.name}: {group.number} x {widest.step}: {each} = {nodes}")
     return Size(total, True, tuple(why))
+
+
+def _as_written(demand: Demand) -> int:
+    """Whole nodes of a task: also those that are written for one that runs inside its worker."""
+    return max(demand.nodes, demand.written_nodes)
 
 
 # --- packed ---------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from taskgraph_workers.model import Node
 def example(**fields):
     """The originating example, with a queue for each group."""
     return a_spec(
-        a_step("step_1", "q1", nodes=2, cores=4, written_nodes=True),
-        a_step("step_2", "q2", nodes=1, gpus=4, written_nodes=True),
+        a_step("step_1", "q1", nodes=2, cores=4, written_nodes=2),
+        a_step("step_2", "q2", nodes=1, gpus=4, written_nodes=1),
         a_worker("step_1_workers", "step_1", args="-l INFO --concurrency 4 -Ofair", nodes=1),
         a_worker("step_2_workers", "step_2", args="-l INFO --concurrency 1 -Ofair", nodes=2),
         batch=Batch("flux"),

@@ -200,11 +200,12 @@ def test_a_demand_says_how_it_came_about():
     """The sentence names the keys and what they make."""
     found = demand("cmd: $(LAUNCHER) a\nnodes: 2\nprocs: 8\ngpus: 2")
     assert found.why == "nodes 2, procs 8, gpus 2: 4 cores and 1 GPU a node, on 2 nodes"
-    assert (found.line, found.written_nodes) == (5, True)
+    assert (found.line, found.written_nodes) == (5, 2)
     assert demand("cmd: a").why == "no launcher: it runs inside its worker"
-    assert not demand("cmd: $(LAUNCHER) a\nprocs: 8").written_nodes
-    assert demand("cmd: srun -N 2 a").written_nodes
-    assert demand("cmd: $(LAUNCHER) a\nprocs: 8\nslurm: -N 2").written_nodes
+    assert demand("cmd: $(LAUNCHER) a\nprocs: 8").written_nodes == 0
+    assert demand("cmd: srun -N 2 a").written_nodes == 2
+    assert demand("cmd: $(LAUNCHER) a\nprocs: 8\nslurm: -N 2").written_nodes == 2
+    assert demand("cmd: a\nnodes: 3").written_nodes == 3
 
 
 @pytest.mark.parametrize(

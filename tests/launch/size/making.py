@@ -8,8 +8,8 @@ from taskgraph_workers.launch.model import Demand, WorkerGroup
 from taskgraph_workers.model import Node
 
 #: The example that sizing was made for, with the queues of its steps apart.
-STEP_1 = Demand("step_1", nodes=2, cores=4, written_nodes=True, line=8)
-STEP_2 = Demand("step_2", nodes=1, cores=1, gpus=4, written_nodes=True, line=16)
+STEP_1 = Demand("step_1", nodes=2, cores=4, written_nodes=2, line=8)
+STEP_2 = Demand("step_2", nodes=1, cores=1, gpus=4, written_nodes=1, line=16)
 PERLMUTTER = Node(cores=128, gpus=4)
 LASSEN = Node(cores=36, gpus=4)
 SMALL = Node(cores=8, gpus=4)

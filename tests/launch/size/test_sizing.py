@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from taskgraph_workers.launch.model import Demand, LaunchError, Stage, WorkerGroup
@@ -32,7 +30,7 @@ def answers(
     return tuple(answer.nodes if (answer := sizes[mode]) else None for mode in modes)
 
 
-WHOLE = Demand("both", nodes=2, cores=2, written_nodes=True)
+WHOLE = Demand("both", nodes=2, cores=2, written_nodes=2)
 ALL = (STEP_1, STEP_2)
 WORKED = {
     "the example on 36 cores": (example(), LASSEN, (10, 2, 2)),
@@ -63,8 +61,8 @@ def test_what_was_worked_out_by_hand_comes_out(case: str):
 def test_workers_that_wait_for_each_other_are_not_added_up():
     """36 workers on the samples and 1 on what comes after them need 37 cores, and use 36."""
     groups = [
-        group("sim", 36, inside("sim", written_nodes=True)),
-        group("post", 1, inside("post", written_nodes=True)),
+        group("sim", 36, inside("sim", written_nodes=1)),
+        group("post", 1, inside("post", written_nodes=1)),
     ]
     stages = (Stage({"sim": None}), Stage({"post": 1}))
     assert answers(groups, LASSEN, stages) == (37, 2, 2, 1)
@@ -109,13 +107,13 @@ def test_axes_are_never_mixed():
 
 def test_nodes_written_for_a_task_inside_its_worker_count_where_nodes_are_whole():
     """`exclusive` takes nodes as they are written; a task without launcher can't use them."""
-    groups = [group("w", 2, replace(inside("s", written_nodes=True), nodes=3))]
+    groups = [group("w", 2, inside("s", written_nodes=3))]
     assert answers(groups, LASSEN) == (6, 1, 1, None)
 
 
 def test_a_task_inside_a_worker_that_holds_nothing_is_on_one_node():
     """Whatever nodes are written for it: it has no launcher to get at the others."""
-    wide = replace(inside("s", 20, written_nodes=True), nodes=3)
+    wide = inside("s", 20, written_nodes=3)
     assert answers([group("w", 2, wide, Demand("t", cores=4))], LASSEN) == (6, 2, 2, None)
 
 
