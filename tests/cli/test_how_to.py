@@ -11,7 +11,17 @@ import pytest
 
 from tests.cli.commands import command
 from tests.graph.support import ROOT
-from tests.pages import LAUNCH, Command, File, Reader, example, shop, steps, without_places
+from tests.pages import (
+    LAUNCH,
+    Command,
+    File,
+    Reader,
+    example,
+    is_shown,
+    shop,
+    steps,
+    without_places,
+)
 
 DOCS = ROOT / "docs"
 NO_SCHEDULER = ROOT / "tests" / "stand_ins" / "desk"
@@ -128,6 +138,16 @@ def test_places_are_left_out():
     """Line numbers of files and of faults, and nothing else."""
     text = "  12:7  error  a\n  ab.yml:12 b 3:4\n"
     assert without_places(text) == "  N:N  error  a\n  ab.yml:N b 3:4\n"
+
+
+def test_what_is_shown():
+    """A line ``...`` stands for any lines, the rest for itself, and nothing may follow."""
+    printed = "a 1\nb\nc... d\ne\n"
+    assert is_shown(printed, printed)
+    assert is_shown(printed, "a 1\n...\ne")
+    assert is_shown(printed, "a 2\n...\ne", [(r"\d", "N")])
+    for wrong in ("a 1\n...\nd", "a 2\n...", "a 1\nb\nc... d", "a 1\n...\nc.d\ne"):
+        assert not is_shown(printed, wrong)
 
 
 def test_the_pages_of_the_readme_are_all_pages():
