@@ -153,8 +153,14 @@ class SlurmCluster:
             self.ask("scancel", "--user", "root", "--signal=KILL", "--full")
             self.ask("scancel", "--user", "root")
         deadline = time.monotonic() + 30
+        patience = time.monotonic() + 8
         while self.ask("squeue", "-h") or not self.idle():
             assert time.monotonic() < deadline, self.ask("sinfo") + self.ask("squeue")
+            if time.monotonic() > patience:
+                # Slurm may wait a minute and more for the end of a step that it killed.
+                for state in (["state=down", "reason=clear"], ["state=resume"]):
+                    self.run("scontrol", "update", f"node={','.join(_names(self.nodes))}", *state)
+                patience = deadline
             time.sleep(0.1)
 
     def idle(self) -> bool:
