@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Union
 
@@ -117,6 +117,23 @@ class ConfigError(WorkersError):
 
 class PlacementError(WorkersError):
     """The configuration is well-formed, but this worker name can't be placed by it."""
+
+
+def said(value: object) -> str:
+    """A value as a message names it: by what YAML made of it."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f"the string {value[:40]!r}"
+    if isinstance(value, bytes):
+        return "binary data"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"
 
 
 def listed(names: Iterable[str]) -> str:

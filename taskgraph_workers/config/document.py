@@ -9,10 +9,9 @@ from typing import Any
 
 import yaml
 
-from taskgraph_workers.config.faults import said
 from taskgraph_workers.config.locate import Loader, Source, Trace, find, oddities
 from taskgraph_workers.config.unread import FAILURES, too_large, unreadable
-from taskgraph_workers.errors import ConfigError, Path, Problem
+from taskgraph_workers.errors import ConfigError, Path, Problem, said
 from taskgraph_workers.model import TOP
 
 #: Where what several files say is put together rather than replaced.

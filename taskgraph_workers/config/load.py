@@ -20,7 +20,7 @@ from taskgraph_workers.config.document import (
     parse_file,
     too_deep,
 )
-from taskgraph_workers.config.faults import Fault, path_of, problem_of, said
+from taskgraph_workers.config.faults import Fault, path_of, problem_of
 from taskgraph_workers.config.locate import Source, Trace, find, oddities
 from taskgraph_workers.config.schema import alias_faults, build, known_in, read, read_aliases
 from taskgraph_workers.config.tables import translated
@@ -33,6 +33,7 @@ from taskgraph_workers.errors import (
     Problem,
     WorkersError,
     listed,
+    said,
 )
 from taskgraph_workers.model import ALIASES, TOP, Config
 

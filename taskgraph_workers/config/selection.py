@@ -19,14 +19,13 @@ from taskgraph_workers.config.faults import (
     misread,
     path_of,
     problem_of,
-    said,
     stop_at,
 )
 from taskgraph_workers.config.forms import Either, Shape, Table, about, formed, takes
 from taskgraph_workers.config.locate import find
 from taskgraph_workers.config.names import NOTHING, Known, fits, is_name_key, is_plain, with_placed
 from taskgraph_workers.config.shapes import NAME, a_name, section, table
-from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
+from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean, said
 from taskgraph_workers.model import BUILT_IN, KEYED_BY, Config, Keyed, Layer, Selection
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin import schema, strict
 from taskgraph_workers.launch.merlin.model import Batch, Worker
 from taskgraph_workers.launch.merlin.values import Reader

@@ -8,10 +8,9 @@ from typing import Any
 import yaml
 
 from taskgraph_workers.config.document import TOO_DEEP, content_of, too_deep
-from taskgraph_workers.config.faults import said
 from taskgraph_workers.config.locate import Loader, Source, find, oddities
 from taskgraph_workers.config.unread import FAILURES, too_large, unreadable
-from taskgraph_workers.errors import Path, Problem
+from taskgraph_workers.errors import Path, Problem, said
 from taskgraph_workers.launch.model import LaunchError
 
 #: A key that stands twice is a fault for us, but Merlin takes the last of them.

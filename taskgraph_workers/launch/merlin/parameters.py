@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path
+from taskgraph_workers.errors import Path, said
 from taskgraph_workers.launch.merlin.document import Document
 from taskgraph_workers.launch.merlin.schema import PARAMETER, mapping, unknown
 from taskgraph_workers.launch.merlin.variables import Variables

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from taskgraph_workers.config.faults import said
+from taskgraph_workers.errors import said
 from taskgraph_workers.launch.merlin import schema
 from taskgraph_workers.launch.merlin.blocks import batch, workers
 from taskgraph_workers.launch.merlin.document import Document

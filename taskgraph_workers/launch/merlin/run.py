@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path
+from taskgraph_workers.errors import Path, said
 from taskgraph_workers.launch.merlin.demands import Row, replaced
 from taskgraph_workers.launch.merlin.launchers import LAUNCHER_OF, RAW_KEY
 from taskgraph_workers.launch.merlin.values import Reader

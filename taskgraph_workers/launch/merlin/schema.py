@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path, did_you_mean, unglued
+from taskgraph_workers.errors import Path, did_you_mean, said, unglued
 from taskgraph_workers.launch.merlin.document import Document
 
 TOP = frozenset({"description", "batch", "env", "study", "global.parameters", "merlin", "user"})

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin import schema, strict
 from taskgraph_workers.launch.merlin.model import Step
 from taskgraph_workers.launch.merlin.sizing import Header, demand

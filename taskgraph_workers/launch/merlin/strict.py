@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path
+from taskgraph_workers.errors import Path, said
 from taskgraph_workers.launch.merlin.document import Document
 
 _VARIABLE = re.compile(r"\$\(\w+\)")

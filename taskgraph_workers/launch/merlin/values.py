@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin.document import Document
 from taskgraph_workers.launch.merlin.flags import whole_number
 from taskgraph_workers.launch.merlin.variables import RESERVED, Variables

@@ -12,8 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from taskgraph_workers.config.faults import said
-from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin import strict
 from taskgraph_workers.launch.merlin.document import Document
 from taskgraph_workers.launch.merlin.schema import ENV, mapping, unknown
