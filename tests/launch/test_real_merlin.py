@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from real_launch import Site, on_nodes, per_node, until
 
 from merlin_services import MerlinServices
+from real_launch import Site, on_nodes, per_node, until
 from slurm_cluster import SlurmCluster
 
 pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.once]

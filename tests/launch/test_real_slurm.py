@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from real_launch import Site, on_nodes, per_node, until
 
+from real_launch import Site, on_nodes, per_node, until
 from slurm_cluster import SlurmCluster
 
 pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.once]
