@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.model import Node
 
+#: The code of a problem that keeps something from running. Its ``names`` are what that is, and what
+#: it would not do, as in "trainers", "would never start": for the one line that says what is wrong.
+NEVER = "never"
+
 
 class LaunchError(WorkersError):
     """What is asked can't be launched as it is said."""

@@ -107,7 +107,7 @@ def parse(text: str, environ: Mapping[str, str] | None = None) -> WorkerArgs:
         return WorkerArgs(faults=(f"args {text!r}: {what}",))
     if _SUBSTITUTION.search(text):
         what = "Merlin hands args to a shell, which would run what is in $(...) or `...`"
-        reading.remarks.append(f"{what}; here it is plain text")
+        reading.remarks.append(f"{what}; launch takes it as plain text")
     for option, value, written in _options(words, reading):
         _take(reading, option, value, written)
     return _result(reading)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from taskgraph_workers.errors import Path, did_you_mean, said
@@ -27,10 +28,11 @@ def batch(reader: Reader, raw: object, path: Path) -> Batch:
     kind = texts.pop("type", None) or "local"
     if kind not in _TYPES:
         what = f"{kind!r} is no type that Merlin knows: no task would run"
-        document.warn(what, (*path, "type"), did_you_mean(kind, _TYPES))
+        hint = did_you_mean(kind, _TYPES)
+        document.warn(what, (*path, "type"), hint, ("no task", "would run"))
     for key in ("reservation", "qos", "constraint"):
         if key in texts:
-            what = f"Merlin drops {key!r}; here it goes into the header of the script"
+            what = f"Merlin drops {key!r}; launch puts it into the header of the script"
             document.warn(what, (*path, key))
     walltime = reader.walltime(block.get("walltime"), (*path, "walltime"))
     if kind == "lsf" and walltime is not None:
@@ -77,7 +79,16 @@ def workers(reader: Reader, block: dict[str, Any], steps: list[str]) -> tuple[Wo
             what = f"there is a worker {name!r} on line {found[name].line} already"
             reader.document.error(what, path)
         found[name] = _worker(reader, name, value, path, steps)
+    _numbered(reader, found)
     return tuple(found.values())
+
+
+def _numbered(reader: Reader, found: Mapping[str, Worker]) -> None:
+    """Say once, of the key that is ours, what it is to Merlin."""
+    name = next((name for name, worker in found.items() if worker.number is not None), None)
+    if name is not None:
+        what = "Merlin itself ignores number, and starts nodes x concurrency workers"
+        reader.document.warn(what, (*_WORKERS, name, "number"))
 
 
 def _worker(reader: Reader, name: str, raw: object, path: Path, steps: list[str]) -> Worker:
@@ -87,9 +98,6 @@ def _worker(reader: Reader, name: str, raw: object, path: Path, steps: list[str]
     block = schema.mapping(document, raw, path)
     schema.unknown(document, block, path, schema.WORKER, "a worker")
     strict.check(document, block, path, strict.WORKER)
-    if block.get("number") is not None:
-        what = "Merlin drops 'number', and starts nodes x concurrency workers; here it counts"
-        document.warn(what, (*path, "number"))
     own = block.get("batch")
     return Worker(
         name=name,

@@ -74,12 +74,14 @@ def _clash(clash: Clash, notes: Notes) -> None:
         notes.warn(what, group.path, group.worker.line, hint)
         return
     what = f"{group.name} never starts in Merlin: {first} serves queue {queues} already"
+    would = "would never start"
     if set(clash.first.queues) != set(group.queues):
         what = f"{group.name} is left out: {first} serves queue {queues} already, overlap is off"
+        would = "may not start"
     hint = "give its steps a task_queue of their own, or write overlap: true"
     if any(not step.queue_line for step in group.named):
-        hint += "; steps without task_queue share the queue merlin"
-    notes.warn(what, group.path, group.worker.line, hint)
+        hint += "; steps without one share the queue merlin"
+    notes.never((group.name, would), what, (group.path, group.worker.line), hint)
 
 
 def _closures(case: Case, notes: Notes) -> None:
@@ -90,7 +92,8 @@ def _closures(case: Case, notes: Notes) -> None:
             queues = listed(step.queue for step in more)
             steps = ", ".join(map(_at, more))
             what = f"{group.name} also runs {steps}, since it serves queue {queues}"
-            hint = "workers serve queues, not steps: a step with a task_queue of its own is parted"
+            names = listed(step.name for step in more)
+            hint = f"workers serve queues, not steps: give {names} a task_queue of its own"
             line = group.worker.lines.get("steps", group.worker.line)
             notes.warn(what, (*group.path, "steps"), line, hint)
 
@@ -104,7 +107,8 @@ def _unserved(case: Case, notes: Notes) -> None:
         steps = [step for step in case.spec.steps if step.queue == queue]
         what = f"no worker serves queue {queue}, that of {', '.join(map(_at, steps))}"
         hint = "the whole study can stall there: name the steps in a worker that starts"
-        notes.warn(what, ("study",), steps[0].queue_line or steps[0].line, hint)
+        place = ("study",), steps[0].queue_line or steps[0].line
+        notes.never((listed(step.name for step in steps), "would not run"), what, place, hint)
 
 
 def _names(case: Case, notes: Notes) -> None:
@@ -222,10 +226,11 @@ def _celery(case: Case, notes: Notes) -> None:
         first, second = chained[0][:2]
         line = next(step.line for step in case.spec.steps if step.name == second)
         what = f"with celery {case.celery} Merlin never runs {second} behind {first}, silently"
-        notes.warn(what, ("study",), line, "install celery<5.7 beside Merlin")
+        hint = "install celery<5.7 beside Merlin"
+        notes.never((second, "would not run"), what, (("study",), line), hint)
 
 
 def no_merlin(notes: Notes) -> None:
     """Note that Merlin itself was not found."""
-    what = "the command merlin is nowhere here: the script counts on it being on PATH"
-    notes.warn(what, hint="activate the environment in which it is")
+    what = "there is no command merlin here, and the script needs it where it runs"
+    notes.warn(what, hint="activate the environment that has it, and call launch again")

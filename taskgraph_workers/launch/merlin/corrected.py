@@ -23,6 +23,9 @@ OVERLAP: Path = (*WORKERS[:-1], "overlap")
 #: Flags that ask for GPUs, in raw flags for srun.
 _GPU_FLAG = re.compile(r"gres|gpu")
 
+#: A concurrency in arguments, as a number that is written there.
+_CONCURRENCY = re.compile(r"(?<!\S)(?:--concurrency[= ]|-c ?)\d+(?!\S)")
+
 
 def corrected(spec: Spec, part: Part, numbers: Mapping[str, int]) -> str | None:
     """The corrected text; None where there is nothing to correct, or nothing that could be.
@@ -137,10 +140,24 @@ def _queue(spec: Spec, group: Group) -> str:
 
 
 def _number(group: Group, number: int, editor: Editor) -> None:
-    """``number`` for a group, where it agrees with what else is written."""
+    """``number`` in place of the nodes and the concurrency that it came from.
+
+    They would have to be changed with it. ``--concurrency 1`` is what each worker has, and without
+    it Merlin itself would start one for each core of a node.
+    """
     each = parse(group.worker.args).concurrency
-    if group.worker.number is not None or each is None:
+    if group.implied or group.worker.number is not None or each is None:
         return
-    key = editor.key_at(WORKERS, group.worker.line) if not group.implied else None
-    if key is not None and (group.worker.nodes or 1) * each == number:
-        editor.set((*WORKERS, key, "number"), number)
+    key = editor.key_at(WORKERS, group.worker.line)
+    if key is None or (group.worker.nodes or 1) * each != number:
+        return
+    path = (*WORKERS, key)
+    if each > 1:
+        said = _CONCURRENCY.findall(editor.written((*path, "args")))
+        if len(said) != 1:
+            return
+        editor.substitute((*path, "args"), said[0], re.sub(r"\d+", "1", said[0]))
+    if editor.has((*path, "nodes")):
+        editor.rename((*path, "nodes"), "number", number)
+    else:
+        editor.set((*path, "number"), number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from taskgraph_workers.config.document import TOO_DEEP, content_of, too_deep
 from taskgraph_workers.config.locate import Loader, Source, find, oddities
 from taskgraph_workers.config.unread import FAILURES, too_large, unreadable
 from taskgraph_workers.errors import Path, Problem, said
-from taskgraph_workers.launch.model import LaunchError
+from taskgraph_workers.launch.model import NEVER, LaunchError
 
 #: A key that stands twice is a fault for us, but Merlin takes the last of them.
 _TWICE = "this key stands on line"
@@ -78,9 +79,10 @@ class Document:
         """Note something that can't be launched."""
         self._note(Problem(message, path, hint))
 
-    def warn(self, message: str, path: Path, hint: str = "") -> None:
-        """Note something that the user should know."""
-        self._note(Problem(message, path, hint, "warning"))
+    def warn(self, message: str, path: Path, hint: str = "", never: Sequence[str] = ()) -> None:
+        """Note something that the user should know; ``never`` is what keeps what from running."""
+        problem = Problem(message, path, hint, "warning")
+        self._note(replace(problem, code=NEVER, names=tuple(never)) if never else problem)
 
     def _note(self, problem: Problem) -> None:
         line, column = self._place(problem.path)

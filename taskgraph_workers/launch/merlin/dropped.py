@@ -45,11 +45,11 @@ def with_launcher(run: Run, type: str, found: Sequence[Launch]) -> None:
 
 def _numbers(run: Run) -> None:
     if not run.sizes.keys() & {"nodes", "procs"}:
-        what = "Merlin leaves $(LAUNCHER) as it is where a step has neither nodes nor procs"
-        run.warn(what, "cmd", "add procs")
+        what = "$(LAUNCHER) needs procs: Merlin leaves it as it is without"
+        run.warn(what, "cmd", "add procs: 1, or more")
     elif "procs" not in run.run:
-        hint = f"add procs: {run.run['nodes']}"
-        run.warn("Merlin's launcher gets no number of tasks without procs", "nodes", hint)
+        what = f"$(LAUNCHER) needs procs: step {run.name!r} fails without"
+        run.warn(what, "nodes", f"add procs: {run.run['nodes']}", fatal=True)
 
 
 def _brackets(run: Run, found: Sequence[Launch]) -> None:
@@ -62,11 +62,12 @@ def _brackets(run: Run, found: Sequence[Launch]) -> None:
         has = run.sizes.get(key, "")
         if has.isdigit() and total > int(has):
             what = f"Merlin refuses this: the brackets of $(LAUNCHER) add up to {total} {key}"
-            run.warn(f"{what}, and the step has {has}", key, f"write {key}: {total}")
+            what = f"{what}, and the step has {has}"
+            run.warn(what, key, f"write {key}: {total}", fatal=True)
 
 
 def _dropped(run: Run, tool: str) -> None:
-    """Name what Merlin drops. Sizes count here all the same."""
+    """Name what Merlin drops. Sizes count in launch all the same."""
     hints = {
         "cores": "write procs, and cores per task where that is more than 1",
         "gpus": f"write {_GPUS[tool].format(_share(run))}",
@@ -74,7 +75,7 @@ def _dropped(run: Run, tool: str) -> None:
     }
     for key in ("cores", "gpus", *(("gpus per task",) if tool == "srun" else ())):
         if run.sizes.get(key, "0") != "0":
-            what = f"Merlin drops {key!r}: its {tool} asks for none; here it counts"
+            what = f"Merlin drops {key!r}: its {tool} command asks for none; launch counts it"
             run.warn(what, key, hints[key])
     for key in _UNSUPPORTED:
         if run.run.get(key):

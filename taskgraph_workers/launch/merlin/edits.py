@@ -91,6 +91,19 @@ class Editor:
         old = values.pop(path[-1])
         values[name] = old if value is None else value
 
+    def substitute(self, path: Path, old: str, new: str) -> None:
+        """Replace a part of a text by another, and leave the rest of it as it is written."""
+        found = _child(self.mapping(path[:-1]), path[-1])
+        if found is None or found[1].start_mark.line != found[1].end_mark.line:
+            raise Impossible
+        start, end = found[1].start_mark, found[1].end_mark
+        at = self._lines[start.line].find(old, start.column, end.column)
+        if at < 0:
+            raise Impossible
+        self._edits.append((start.line, at, at + len(old), new))
+        values = self._values(path[:-1])
+        values[path[-1]] = values[path[-1]].replace(old, new)
+
     def remove(self, path: Path) -> None:
         """Take a key away, with the line that it has for itself."""
         found = _child(self.mapping(path[:-1]), path[-1])

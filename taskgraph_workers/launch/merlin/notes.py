@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from taskgraph_workers.config.locate import Source
 from taskgraph_workers.errors import Path, Problem
-from taskgraph_workers.launch.model import LaunchError
+from taskgraph_workers.launch.model import NEVER, LaunchError
 
 #: Where the workers of a spec stand.
 WORKERS: Path = ("merlin", "resources", "workers")
@@ -26,6 +27,13 @@ class Notes:
     def warn(self, message: str, path: Path = (), line: int = 0, hint: str = "") -> None:
         """Note something that the user should know."""
         self._add(Problem(message, path, hint, "warning", self.file, line))
+
+    def never(
+        self, names: tuple[str, str], message: str, place: tuple[Path, int], hint: str
+    ) -> None:
+        """Note why something would not run: what, and what it would not do."""
+        problem = Problem(message, place[0], hint, "warning", self.file, place[1])
+        self._add(replace(problem, code=NEVER, names=names))
 
     def _add(self, problem: Problem) -> None:
         if problem not in self._problems:

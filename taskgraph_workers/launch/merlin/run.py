@@ -53,9 +53,10 @@ class Run:
         """The path of a key."""
         return (*self.path, key)
 
-    def warn(self, what: str, key: str = "cmd", hint: str = "") -> None:
-        """Note something that the user should know."""
-        self.reader.document.warn(what, self.at(key if key in self.run else "cmd"), hint)
+    def warn(self, what: str, key: str = "cmd", hint: str = "", fatal: bool = False) -> None:
+        """Note something that the user should know; a ``fatal`` one keeps the step from running."""
+        path = self.at(key if key in self.run else "cmd")
+        self.reader.document.warn(what, path, hint, (self.name, "would not run") if fatal else ())
 
     def fail(self, what: str, key: str = "cmd") -> None:
         """Name the step as one whose size can't be read."""

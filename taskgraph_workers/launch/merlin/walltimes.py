@@ -31,7 +31,7 @@ def walltime(said: object, written: str | None) -> Walltime:
     >>> walltime("00:20:00", None).seconds, walltime(20, "20").seconds
     (1200, 20)
     >>> walltime("90m", "90m").note
-    'Merlin reads 90m as 90 seconds: it deletes the letters; read here as 5400 seconds'
+    'Merlin reads 90m as 90 seconds: it deletes the letters; launch takes 5400 seconds'
     """
     if isinstance(said, bool) or not isinstance(said, (int, str)):
         raise ValueError(f"{written or said!r} is no duration: write H:M:S, in quotes")
@@ -44,9 +44,9 @@ def walltime(said: object, written: str | None) -> Walltime:
         return _number(total, text) if text.isdigit() else Walltime(total)
     hint = f'write it as Merlin reads it: "{clock(total)}"'
     if merlins is None:
-        return Walltime(total, f"Merlin can't read {text}; read here as {total} seconds", hint)
+        return Walltime(total, f"Merlin can't read {text}; launch takes {total} seconds", hint)
     what = f"Merlin reads {text} as {_seconds(merlins)}: it deletes the letters"
-    return Walltime(total, f"{what}; read here as {total} seconds", hint)
+    return Walltime(total, f"{what}; launch takes {total} seconds", hint)
 
 
 def _seconds(number: int) -> str:
@@ -61,9 +61,9 @@ def _number(number: int, written: str | None) -> Walltime:
         what = f"YAML reads {written} as the number {total}, to the base 60"
         also = ", and so does Merlin" if meant != total else ""
         hint = f'put it in quotes: "{written}"'
-        return Walltime(meant, f"{what}{also}; read here as {clock(meant)}", hint)
+        return Walltime(meant, f"{what}{also}; launch takes {clock(meant)}", hint)
     if total < _FEW_S:
-        what = f"a bare {total} is {_seconds(total)} to Merlin, and so it is here"
+        what = f"a walltime of {total} is {_seconds(total)} to Merlin, and to launch"
         return Walltime(total, what, f'if minutes are meant, write "{clock(total * 60)}"')
     return Walltime(total)
 

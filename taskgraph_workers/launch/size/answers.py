@@ -27,13 +27,16 @@ def exclusive_size(groups: Sequence[WorkerGroup]) -> Size | None:
     demands = [demand for group in groups for demand in group.demands]
     if not any(demand.launcher or demand.written_nodes for demand in demands):
         return None
-    why, total = [], 0
+    why, parts, total = [], [], 0
     for group in groups:
         widest = max(group.demands, key=_as_written)
         nodes = group.number * _as_written(widest)
         total += nodes
         each = words.counted(_as_written(widest), "node")
-        why.append(f"{group.name}: {group.number} x {widest.step}: {each} = {nodes}")
+        why.append(f"{group.name}: {group.number} x {each} ({widest.step}) = {nodes}")
+        parts.append(str(nodes))
+    if len(parts) > 1:
+        why.append(f"{' + '.join(parts)} = {words.counted(total, 'node')}")
     return Size(total, True, tuple(why))
 
 
@@ -88,21 +91,21 @@ def _takes(groups: Sequence[WorkerGroup]) -> list[str]:
     """What each group's workers may run at once, step by step."""
     lines = []
     for group in groups:
-        for demand in counting(group):
-            or_ = "or " if len(counting(group)) > 1 else ""
-            lines.append(
-                f"{group.name}: {or_}{group.number} x {demand.step}: {words.needed(demand)}"
-            )
+        for at, demand in enumerate(counting(group)):
+            # The workers of a cluster's group have no step but themselves.
+            step = "" if demand.step == group.name else f"{demand.step}: "
+            count = f"or {group.number}" if at else f"{group.number}"
+            lines.append(f"{group.name}: {count} x {step}{words.needed(demand)}")
     return lines
 
 
 def _explained(found: Worst, groups: Sequence[WorkerGroup], problem: Problem) -> list[str]:
     if not found.counts or not any(found.counts):
         return ["there are no tasks"]
-    lines = []
+    who = "all tasks at once take"
     if sum(map(len, problem.free)) + len(problem.lots) > len(problem.numbers):
-        lines.append(f"the worst that can run at once: {mixture(found.counts, groups, problem)}")
-    lines.append(_bounds(found.counts, found.lower, groups, problem))
+        who = f"at worst, {mixture(found.counts, groups, problem)} at once take"
+    lines = [f"{who} {_bounds(found.counts, found.lower, groups, problem)}"]
     if found.lower < found.upper:
         lines.append(
             f"{words.counted(found.upper, 'node')} are enough for all that can run at once, and"
@@ -134,9 +137,7 @@ def _bounds(counts: Counts, nodes: int, groups: Sequence[WorkerGroup], problem: 
         if total:
             have = problem.capacity[place] * nodes
             taken.append(f"{words.amount(AXES[axis], total)} of {words.bare(AXES[axis], have)}")
-    return (
-        f"that takes {' and '.join(taken)} on {words.counted(nodes, 'node')}; fewer don't hold it"
-    )
+    return f"{' and '.join(taken)} on {words.counted(nodes, 'node')}; fewer don't hold them"
 
 
 # --- certain --------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def size(
         raise LaunchError(*problems)
     missing = unknown(groups, node)
     sizes = _sizes(groups, node, stages, missing)
-    notes = [_note(axis, groups) for axis in missing]
+    notes = [_note(missing, groups)] if missing else []
     if given is not None:
         return Sizing("given", given, sizes, (*notes, *_disagreement(given, mode, sizes)))
     taken = mode or ("packed" if sizes["packed"] else "exclusive")
@@ -78,17 +78,18 @@ def _sizes(
     return sizes
 
 
-def _note(axis: str, groups: Sequence[WorkerGroup]) -> Problem:
-    demand = next(d for g in groups for d in g.demands if getattr(d, axis))
-    what = words.amount(axis, getattr(demand, axis))
-    have = words.NAMES[axis]
+def _note(missing: Sequence[str], groups: Sequence[WorkerGroup]) -> Problem:
+    """What tasks take of a node, while nobody says what that has."""
+    demands = [demand for group in groups for demand in group.demands]
+    first = [next(d for d in demands if getattr(d, axis)) for axis in missing]
+    takes = [f"{d.step} takes {words.amount(x, getattr(d, x))}" for d, x in zip(first, missing)]
+    options = ",".join(_OPTIONS[axis] for axis in missing)
+    much = [f"how {'much' if x == 'memory_mib' else 'many'} {words.NAMES[x]}" for x in missing]
     return Problem(
-        f"a task of {demand.step} takes {what} of a node, and how many {have} a node has is unknown"
-        if axis != "memory_mib"
-        else f"a task of {demand.step} takes {what}, and how much a node has is unknown",
-        hint=f"--node {_OPTIONS[axis]} says it; without it only `exclusive` can be told",
+        f"{' and '.join(much)} a node has is unknown; of one, {', '.join(takes)}",
+        hint=f"--node {options} says it; without it only `exclusive` can be told",
         severity="warning",
-        line=demand.line,
+        line=first[0].line,
     )
 
 

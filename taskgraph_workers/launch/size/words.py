@@ -41,12 +41,14 @@ def needed(demand: Demand) -> str:
     """What a task takes.
 
     >>> needed(Demand("a", nodes=2, cores=4)), needed(Demand("b", cores=1, gpus=4))
-    ('2 nodes x 4 cores', '1 node x (1 core + 4 GPUs)')
+    ('2 nodes x 4 cores', '1 core + 4 GPUs')
     """
-    return f"{counted(nodes_of(demand), 'node')} x {each_of(needs(demand))}"
+    nodes, each = nodes_of(demand), each_of(needs(demand))
+    if nodes == 1:
+        return each
+    return f"{counted(nodes, 'node')} x " + (f"({each})" if "+" in each else each)
 
 
 def each_of(need: Iterable[int]) -> str:
     """What is taken on each node."""
-    parts = [amount(axis, value) for axis, value in zip(AXES, need) if value]
-    return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
+    return " + ".join(amount(axis, value) for axis, value in zip(AXES, need) if value)

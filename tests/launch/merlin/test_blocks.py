@@ -40,7 +40,7 @@ def test_header_keys_that_merlin_drops(key: str):
     spec = read(f"{HEAD}batch: {{{key}: x}}\n{STUDY}")
     assert getattr(spec.batch, key) == "x"
     assert notes(spec) == [
-        f"2: batch.{key}: Merlin drops {key!r}; here it goes into the header of the script"
+        f"2: batch.{key}: Merlin drops {key!r}; launch puts it into the header of the script"
     ]
 
 
@@ -148,9 +148,11 @@ def test_two_workers_of_one_name():
 
 
 def test_a_number_is_ours():
-    """Merlin drops it: its run-workers would start other workers."""
+    """Merlin's run-workers would start other workers; that is said once, of however many."""
     spec = read(f"{HEAD}{STUDY}merlin: {{resources: {{workers: {{w: {{number: 50}}}}}}}}\n")
-    assert "Merlin drops 'number'" in notes(spec)[0]
+    assert "Merlin itself ignores number" in notes(spec)[0]
+    two = "{w: {number: 50}, v: {number: 10}}"
+    assert len(read(f"{HEAD}{STUDY}merlin: {{resources: {{workers: {two}}}}}\n").notes) == 1
 
 
 def test_unknown_keys_of_a_worker():

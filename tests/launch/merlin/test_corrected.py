@@ -81,7 +81,35 @@ def test_the_originating_example(tmp_path: Path):
     assert [line.strip() for line in lines if line not in found] == [
         "cores: 8   # in all",
         "gpus: 4",
+        "args: -l INFO --concurrency 4 --prefetch-multiplier 1 -Ofair",
+        "nodes: 1",
+        "nodes: 2",
     ]
+
+
+NUMBERS = [
+    ("args: --concurrency 4", "args: --concurrency 1\nnumber: 4"),
+    ("args: -c4 -l INFO\nnodes: 2", "args: -c1 -l INFO\nnumber: 8"),
+    ("args: '--concurrency=3 -n x'  # three", "args: '--concurrency=1 -n x'  # three\nnumber: 3"),
+    ("args: --concurrency $(FOUR)", "args: --concurrency $(FOUR)"),
+    ("args: --concurrency 4 -c 4", "args: --concurrency 4 -c 4"),
+    ("nodes: 2", "nodes: 2"),
+    ("args: --concurrency 1\nnumber: 3", "args: --concurrency 1\nnumber: 3"),
+]
+
+
+@pytest.mark.parametrize(("said", "after"), NUMBERS)
+def test_one_number_for_nodes_and_concurrency(said: str, after: str, tmp_path: Path):
+    """Which can then be changed alone; what can't be replaced without guessing is left."""
+    first, last = EXAMPLE.replace("TYPE", "flux").split("                args: -l INFO --conc", 1)
+    last = last[last.index("            step_2_workers") :]
+    lines = "".join(f"                {line}\n" for line in ["steps: [step_1]", *said.split("\n")])
+    text = f"{first}{lines}{last}".replace("study:", "env: {variables: {FOUR: 4}}\nstudy:", 1)
+    found = corrected(text, tmp_path)
+    block = found[found.index("steps: [step_1]") : found.index("            step_2_workers")]
+    assert [line.strip() for line in block.splitlines()[1:]] == after.split("\n")
+    if "number" in after:
+        assert asked(found.replace("number: ", "number: 1"), tmp_path).groups[0].number > 9
 
 
 @pytest.mark.parametrize("type", ["flux", "slurm", "lsf"])

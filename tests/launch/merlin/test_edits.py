@@ -44,6 +44,18 @@ def test_a_key_is_taken_away_with_its_line():
     assert editor.result() == TEXT.replace("nodes: 2   # two", "procs: 8")
 
 
+def test_a_part_of_a_text():
+    """Is replaced where it stands, in quotes or not; nothing is where it is written otherwise."""
+    text = "a: -c 4 -x   # -c 4\nb: '-c 4'\nc: \"-c\\x204\"\nd: >\n  -c 4\n"
+    editor = Editor(text)
+    for key in "ab":
+        editor.substitute((key,), "-c 4", "-c 1")
+    assert editor.result() == text.replace("a: -c 4", "a: -c 1").replace("b: '-c 4'", "b: '-c 1'")
+    for key in "cde":
+        with pytest.raises(Impossible):
+            editor.substitute((key,), "-c 4", "-c 1")
+
+
 def test_before_a_text_of_several_lines():
     """Where no value ends on its line, a key is added in front of the first."""
     editor = Editor("run:\n  cmd: |\n    x\n\n# end\n")

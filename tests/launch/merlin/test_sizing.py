@@ -214,13 +214,13 @@ def test_a_demand_says_how_it_came_about():
         (
             "slurm",
             "cores: 8",
-            "8: study.0.run.cmd: Merlin leaves $(LAUNCHER) as it is",
+            "8: study.0.run.cmd: $(LAUNCHER) needs procs: Merlin leaves it as it is",
             "add procs",
         ),
         (
             "slurm",
             "nodes: 2",
-            "9: study.0.run.nodes: Merlin's launcher gets no number",
+            "9: study.0.run.nodes: $(LAUNCHER) needs procs: step 's' fails",
             "add procs: 2",
         ),
         ("slurm", "procs: 2\ngpus: 4", "10: study.0.run.gpus: Merlin drops 'gpus'", "=2"),

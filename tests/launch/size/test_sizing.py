@@ -147,10 +147,14 @@ def test_gpus_of_a_node_that_nobody_knows_are_asked_for():
     found = size(example(), Node(cores=36))
     assert (found.mode, found.sizes["packed"], found.sizes["certain"]) == ("exclusive", None, None)
     (note,) = found.notes
-    assert "4 GPUs" in note.message
+    assert note.message == "how many GPUs a node has is unknown; of one, step_2 takes 4 GPUs"
     assert "--node gpus=N" in note.hint
     assert (note.severity, note.line) == ("warning", 16)
     assert size([group("w", 4, STEP_1)], Node(cores=36)).notes == ()
+    # Several unknowns are one question.
+    (note,) = size(example(), None).notes
+    assert "how many cores and how many GPUs a node has is unknown" in note.message
+    assert "--node cores=N,gpus=N" in note.hint
 
 
 @pytest.mark.parametrize(("mode", "nodes"), [("exclusive", 10), ("packed", 5), ("certain", 6)])
@@ -182,9 +186,7 @@ def test_all_tasks_that_fit_nowhere_are_refused_at_once():
         size(groups, LASSEN)
     wide, gpu, held = raised.value.problems
     assert (wide.line, gpu.line, held.line) == (3, 5, 30)
-    assert (
-        wide.message == "a task of wide takes 1 node x 40 cores, and no node has more than 36 cores"
-    )
+    assert wide.message == "a task of wide takes 40 cores, and no node has more than 36 cores"
     assert "no node has more than 4 GPUs" in gpu.message
     assert "--node gpus=N" in gpu.hint
     assert "a worker of c holds" in held.message
@@ -214,10 +216,14 @@ def test_the_answer_explains_itself():
     assert sizes["packed"] is not None
     assert sizes["packed"].why == (
         "step_1_workers: 4 x step_1: 2 nodes x 4 cores",
-        "step_2_workers: 2 x step_2: 1 node x (1 core + 4 GPUs)",
-        "that takes 34 cores of 40 and 8 GPUs of 20 on 5 nodes; fewer don't hold it",
+        "step_2_workers: 2 x step_2: 1 core + 4 GPUs",
+        "all tasks at once take 34 cores of 40 and 8 GPUs of 20 on 5 nodes; fewer don't hold them",
     )
     assert sizes["exclusive"] is not None
-    assert sizes["exclusive"].why[0] == "step_1_workers: 4 x step_1: 2 nodes = 8"
+    assert sizes["exclusive"].why == (
+        "step_1_workers: 4 x 2 nodes (step_1) = 8",
+        "step_2_workers: 2 x 1 node (step_2) = 2",
+        "8 + 2 = 10 nodes",
+    )
     assert sizes["certain"] is not None
     assert "no room for step_1 on 4 nodes" in sizes["certain"].why[0]
