@@ -171,7 +171,7 @@ def _next(
 
 
 def _take(reading: _Reading, option: str, value: str, written: list[str]) -> None:
-    if option in _OURS or option == "--loglevel":
+    if option in _OURS or option in ("--loglevel", "--pool"):
         reading.values[option] = (value, " ".join(written))
     if option in _OURS:
         return
@@ -185,6 +185,12 @@ def _result(reading: _Reading) -> WorkerArgs:
     concurrency, said = _number(reading, "--concurrency")
     most, range_said = _number(reading, "--autoscale")
     values = {option: value for option, (value, _) in reading.values.items()}
+    if values.get("--pool") == "solo":
+        # The solo pool is the worker's own process, whatever else is said (celery.concurrency).
+        solo = reading.values["--pool"][1]
+        if (most or concurrency or 1) != 1:
+            reading.remarks.append(f"{range_said or said} has no effect: {solo} is one process")
+        most, concurrency, said = None, 1, solo
     if most:
         reading.remarks.append(f"{range_said}: counted as {most} workers, the most that it allows")
     return WorkerArgs(

@@ -27,6 +27,10 @@ from taskgraph_workers.launch.merlin.args import expand, parse, quoted
         ("--autoscale=7", 7),
         ("--concurrency $N", 5),
         ("--concurrency ${N}", 5),
+        ("-P solo", 1),
+        ("-c 4 --pool=solo", 1),
+        ("--autoscale=10,3 -Psolo", 1),
+        ("-P threads -c 4", 4),
         ("-c 0", None),
         ("--prefetch-multiplier 4", None),
         ("-n c4", None),
@@ -45,6 +49,12 @@ def test_concurrency_in_every_spelling(text: str, number: int | None):
 def test_what_is_no_number_is_a_fault(text: str):
     """What celery would refuse is said at once, not by fifty workers in an allocation."""
     assert len(parse(text).faults) == 1
+
+
+def test_what_the_solo_pool_leaves_without_effect_is_told():
+    """In it celery runs one task at a time, whatever else says how many."""
+    assert parse("-P solo -c 4").remarks == ("-c 4 has no effect: -P solo is one process",)
+    assert parse("-P solo -c 1").remarks == parse("-c 4 -P prefork").remarks == ()
 
 
 def test_a_worker_keeps_what_is_not_ours():
