@@ -108,9 +108,9 @@ def _planned(args: argparse.Namespace, said: Said, where: _Where, ask: Ask) -> P
     try:
         sizing = size(ask.groups, node, ask.stages, args.mode, header.nodes)
     except WorkersError as error:
-        # Why what a node has is unknown, too.
+        # Why what a node has is unknown, too, and which steps can't be read.
         problems = (*where.found.unknown, *(_at(each, ask) for each in error.problems))
-        raise type(error)(*problems) from None
+        raise type(error)(*problems, *ask.notes) from None
     notes = [*ask.notes, *where.chosen.notes, *_differs(where)]
     notes += [_at(note, ask) for note in sizing.notes]
     blockers = facts.limits(where.found, header.walltime_s, sizing.nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,19 @@ def test_every_fault_at_once(launch: Any):
     """Of one command line."""
     err = launch("demo.yaml", "--walltime", "90x", "--node", "x", "--nodes", "0").err
     assert err.count("error:") == 3
+
+
+def test_a_step_that_can_not_be_read_is_named(launch: Any, tmp_path: Path):
+    """Where none is sized nobody can tell the nodes, and the way out that is named works."""
+    text = re.sub(r"run: {cmd: [^,]+", "run: {cmd: srun -n $N x", SPEC)
+    (tmp_path / "demo.yaml").write_text(text, "utf-8")
+    done = launch("demo.yaml", *NODE)
+    assert (done.code, done.out) == (2, "")
+    assert "can't be told: none of their steps is sized\n    hint: say the nodes" in done.err
+    assert done.err.count("is not sized: it has srun -n $N: no number") == 2
+    done = launch("demo.yaml", *NODE, "--nodes", "2")
+    assert (done.code, "#SBATCH --nodes=2" in done.out) == (0, True)
+    assert done.out.count("\nstart_group ") == 2
 
 
 def test_without_a_scheduler(launch: Any, tmp_path: Path):

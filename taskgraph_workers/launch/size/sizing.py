@@ -41,12 +41,15 @@ def size(
     Raises LaunchError for tasks that can never run, and where the answer that is wanted can't be
     told.
     """
+    if not any(group.number for group in groups):
+        what = "there is no worker to launch"
+        raise LaunchError(Problem(what, hint="say how many: number: 1"))
     groups = [group for group in groups if group.number and group.demands]
     problems = refusals(groups, node, given)
-    if not groups:
-        problems = (Problem("there is no worker to launch", hint="say how many: number: 1"),)
     if problems:
         raise LaunchError(*problems)
+    if not groups:
+        return _unread(given)
     missing = unknown(groups, node)
     sizes = _sizes(groups, node, stages, missing)
     notes = [_note(missing, groups)] if missing else []
@@ -57,6 +60,14 @@ def size(
     if answer is None:
         raise LaunchError(_untold(taken, mode, missing, stages))
     return Sizing(taken, answer.nodes, sizes, tuple(notes))
+
+
+def _unread(given: int | None) -> Sizing:
+    """What is left where no step has a size that can be read: the nodes that the user wrote."""
+    if given is None:
+        what = "how many nodes the workers take can't be told: none of their steps is sized"
+        raise LaunchError(Problem(what, hint="say the nodes: --nodes N"))
+    return Sizing("given", given, dict.fromkeys(MODES))
 
 
 def _sizes(

@@ -175,6 +175,17 @@ def test_nodes_that_are_written_stand():
     assert size(example(), SMALL, mode="certain", given=6).notes == ()
 
 
+def test_workers_none_of_whose_steps_is_sized_take_the_nodes_that_are_written():
+    """They start all the same; only how many nodes they take can't be told by anybody else."""
+    found = size([group("w", 2)], LASSEN, given=3)
+    assert (found.mode, found.nodes, set(found.sizes.values())) == ("given", 3, {None})
+    with pytest.raises(LaunchError, match="none of their steps is sized") as caught:
+        size([group("w", 2)], LASSEN)
+    assert caught.value.problems[0].hint == "say the nodes: --nodes N"
+    with pytest.raises(LaunchError, match="no worker to launch"):
+        size([group("w", 0, STEP_1)], LASSEN, given=3)
+
+
 def test_all_tasks_that_fit_nowhere_are_refused_at_once():
     """Each with its step, its line, what it needs, what a node has, and what helps."""
     groups = [
