@@ -37,7 +37,8 @@ def summary(plan: Plan) -> Iterator[str]:
     groups = ", ".join(f"{group.number} {group.name}" for group in plan.ask.groups)
     yield f"{plan.ask.title}: {groups}"
     if plan.ask.others:
-        yield f"  not these, which have an allocation of their own: {', '.join(plan.ask.others)}"
+        others = ", ".join(f"--group {name}" for name in plan.ask.others)
+        yield f"  not these, which have an allocation of their own: {others}"
     yield f"{_nodes(plan.sizing.nodes)} ({plan.sizing.mode}), {_job(plan)}"
     size = plan.sizing.sizes.get(plan.sizing.mode)
     for why in size.why[-1:] if size else ():

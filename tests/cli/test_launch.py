@@ -154,6 +154,15 @@ def test_some_groups(launch: Any):
     assert "trainers" in done.err
 
 
+def test_groups_of_another_allocation_are_named_with_their_option(launch: Any, tmp_path: Path):
+    """What launches them can be copied out of what is told."""
+    text = SPEC.replace("steps: [train], ", "steps: [train], batch: {type: slurm, nodes: 2}, ")
+    (tmp_path / "demo.yaml").write_text(text, "utf-8")
+    assert "have an allocation of their own: --group trainers\n" in launch("demo.yaml", *NODE).err
+    done = launch("demo.yaml", *NODE, "--group", "trainers")
+    assert ("start_group trainers" in done.out, "#SBATCH --nodes=2" in done.out) == (True, True)
+
+
 def test_vars(launch: Any, tmp_path: Path):
     """As for merlin run; the spec may stand behind them."""
     text = SPEC.replace("study:", "env: {variables: {N: 2}}\nstudy:")
