@@ -29,7 +29,7 @@ class Demand:
     ``launcher`` says that the task itself starts its processes on the nodes (``srun``, ``flux
     run``); without one it runs inside its worker, on one node. ``why`` is how the numbers came
     about, as a sentence. ``written_nodes`` is how many nodes somebody wrote down, launcher or not;
-    0 where nobody did.
+    0 where nobody did. ``whole``: nothing else may be on its nodes, however large these are.
     """
 
     step: str
@@ -40,6 +40,7 @@ class Demand:
     launcher: bool = True
     walltime_s: int | None = None
     written_nodes: int = 0
+    whole: bool = False
     why: str = ""
     line: int = 0
 

@@ -22,7 +22,6 @@ _FAMILIES = ("gpus", "cores", "memory")
 
 _ADDED = "runs several launches at the same time: what they take is added up"
 _MIXED = "has launches of which none is the largest in all: it is sized by the most of each"
-_WHOLE = "asks flux for whole nodes: it is sized by what its options say besides"
 
 Row = Mapping[str, str]
 
@@ -35,13 +34,15 @@ class Unread(Exception):
 class Asked:
     """What a step asks for: ``keys`` as sizes, ``raw`` flags, and of which type its launcher is.
 
-    ``notes`` collects, each once, what is to be told of how its launches were read.
+    ``notes`` collects, each once, what is to be told of how its launches were read. ``whole`` is
+    set where a launch takes its nodes whole.
     """
 
     keys: Sizes
     raw: Options
     type: str
     notes: dict[str, str] = field(default_factory=dict)
+    whole: bool = False
 
 
 def merged(weak: Mapping[str, int], strong: Mapping[str, int]) -> Sizes:
@@ -93,14 +94,19 @@ def _shape(found: Launch, env: Mapping[str, str], asked: Asked, row: Row) -> Sha
         raise Unread(f"has {found.tool} {' '.join(said.unread)}: no number that can be read")
     if ":" in said.program and tool in ("srun", "mpirun", "mpiexec"):
         raise Unread(f"has {found.tool} with several programs, and ':' between them")
-    if said.whole or (tool == "flux" and _whole(said.sizes)):
-        asked.notes.setdefault(_WHOLE, "")
+    asked.whole = asked.whole or said.whole or _whole(found, said.sizes, asked)
     return shape(_sizes(found, said.sizes, env, asked, row))
 
 
-def _whole(sizes: Sizes) -> bool:
-    """``flux run -N2`` without a number of tasks takes the nodes whole (flux-core 0.88)."""
-    return "nodes" in sizes and not sizes.keys() & {"tasks", "cores", "tasks_per_node"}
+def _whole(found: Launch, said: Sizes, asked: Asked) -> bool:
+    """Whether raw flags ask for whole nodes, or a launch does without a word (flux-core 0.88).
+
+    ``flux run -N2`` without a number of tasks takes its nodes whole.
+    """
+    if found.tool not in TOOLS:
+        return asked.raw.whole
+    few = not said.keys() & {"tasks", "cores", "tasks_per_node"}
+    return found.tool == "flux" and "nodes" in said and few
 
 
 def _sizes(found: Launch, said: Sizes, env: Mapping[str, str], asked: Asked, row: Row) -> Sizes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from taskgraph_workers.launch.merlin.launchers import LAUNCHER_OF, RAW_KEY, Launch, allocation
 from taskgraph_workers.launch.merlin.run import Run
@@ -13,6 +13,7 @@ _GPUS = {
     "flux": "gpus per task: {}",
     "jsrun": "gpus per task: {}",
 }
+_V_GPUS = "MERLIN_GPUS"
 #: Keys that none of Merlin's launchers is told (``script_adapter.py``).
 _UNSUPPORTED = ("exclusive", "reservation", "qos")
 
@@ -25,9 +26,9 @@ def without_launcher(run: Run) -> None:
             run.warn(what, key, "put $(LAUNCHER) in front of its program")
 
 
-def with_launcher(run: Run, type: str, found: Sequence[Launch]) -> None:
-    """A step with ``$(LAUNCHER)`` or ``$(VLAUNCHER)``."""
-    tools = {launch.tool for launch in found} & {"LAUNCHER", "VLAUNCHER"}
+def with_launcher(run: Run, type: str, found: Sequence[tuple[Launch, Mapping[str, str]]]) -> None:
+    """A step with ``$(LAUNCHER)`` or ``$(VLAUNCHER)``; each launch with its shell's variables."""
+    tools = {launch.tool for launch, _ in found} & {"LAUNCHER", "VLAUNCHER"}
     if not tools:
         return
     tool = LAUNCHER_OF.get(type)
@@ -39,8 +40,11 @@ def with_launcher(run: Run, type: str, found: Sequence[Launch]) -> None:
         _numbers(run)
     elif "$(VLAUNCHER)" in run.script("restart"):
         run.warn("Merlin replaces $(VLAUNCHER) in cmd only", "restart", "write $(LAUNCHER)")
-    _brackets(run, found)
+    _brackets(run, [launch for launch, _ in found])
     _dropped(run, tool)
+    if any(one.tool == "VLAUNCHER" and env.get(_V_GPUS, "0") != "0" for one, env in found):
+        what = f"Merlin drops {_V_GPUS}: its {tool} command asks for none; launch counts it"
+        run.warn(what, "cmd", f"write {_GPUS[tool].format('(GPUs of a task)')}")
 
 
 def _numbers(run: Run) -> None:
@@ -48,8 +52,22 @@ def _numbers(run: Run) -> None:
         what = "$(LAUNCHER) needs procs: Merlin leaves it as it is without"
         run.warn(what, "cmd", "add procs: 1, or more")
     elif "procs" not in run.run:
+<<<<<<< Updated upstream
         what = f"$(LAUNCHER) needs procs: step {run.name!r} fails without"
         run.warn(what, "nodes", f"add procs: {run.run['nodes']}", fatal=True)
+=======
+        hint = f"add procs: {_tasks(run)}"
+        run.warn("Merlin's launcher gets no number of tasks without procs", "nodes", hint)
+>>>>>>> Stashed changes
+
+
+def _tasks(run: Run) -> object:
+    """As many tasks as there are cores, which Merlin has no key for; at least one on each node."""
+    nodes, cores = run.run["nodes"], run.sizes.get("cores", "")
+    # More tasks, or tasks with more cores, would be more than is asked for.
+    if not cores.isdigit() or run.sizes.get("gpus per task", "0") != "0":
+        return nodes
+    return cores if str(nodes).isdigit() and int(cores) >= int(nodes) else nodes
 
 
 def _brackets(run: Run, found: Sequence[Launch]) -> None:

@@ -59,15 +59,15 @@ def demand(
     found = _launches(run, header.shell)
     if not found.each:
         cores, gpus = (int(_most(run, key, least)) for key, least in (("cores", 1), ("gpus", 0)))
-        shapes = [Shape(1, cores, gpus)]
+        shapes, whole = [Shape(1, cores, gpus)], False
         dropped.without_launcher(run)
     else:
-        shapes = _shapes(run, found, type)
+        shapes, whole = _shapes(run, found, type)
     if run.failed or not shapes:
         return None
     size = _cover(run, shapes)
     if found.each:
-        dropped.with_launcher(run, type, [each for each, _ in found.each])
+        dropped.with_launcher(run, type, found.each)
     return Demand(
         step=name,
         nodes=size.nodes,
@@ -77,7 +77,8 @@ def demand(
         launcher=bool(found.each),
         walltime_s=walltime,
         written_nodes=_written_nodes(run, found, type, size.nodes),
-        why=_why(run, size, bool(found.each), len(shapes)),
+        whole=whole,
+        why=_why(run, size, (bool(found.each), whole), len(shapes)),
         line=line,
     )
 
@@ -108,27 +109,32 @@ def _launches(run: Run, shell: str | None) -> Found:
     return Found(tree, tuple((one, env) for one, env in each if one is not None))
 
 
-def _shapes(run: Run, found: Found, type: str) -> list[Shape]:
-    """The shape of a task for every row of the parameters that makes a difference."""
+def _shapes(run: Run, found: Found, type: str) -> tuple[list[Shape], bool]:
+    """The shape of a task for every row of the parameters that makes a difference.
+
+    And whether one of them takes its nodes whole.
+    """
     run.refuse_both()
     if run.failed:
-        return []
+        return [], False
     shapes: dict[Shape, None] = {}
+    whole = False
     notes: dict[str, str] = {}
     for row in _rows(run, found.each, type):
         asked = Asked(run.keys(row), raw_flags(run, type, row), type, notes)
         if asked.raw.unread or asked.raw.program:
             rest = " ".join([*asked.raw.unread, *asked.raw.program])
             run.fail(f"its raw flags can't be read: {rest}", run.raw_key(type) or "cmd")
-            return []
+            return [], False
         try:
             shapes[peak(found.tree, asked, row)] = None
+            whole = whole or asked.whole
         except Unread as error:
             run.fail(f"it {error}")
-            return []
+            return [], False
     for what, hint in notes.items():
         run.warn(f"step {run.name!r} {what}", hint=hint)
-    return list(shapes)
+    return list(shapes), whole
 
 
 def _cover(run: Run, shapes: list[Shape]) -> Shape:
@@ -190,8 +196,9 @@ def _writes_nodes(run: Run, found: Found, type: str) -> bool:
     return False
 
 
-def _why(run: Run, size: Shape, launcher: bool, kinds: int) -> str:
-    """How the numbers came about."""
+def _why(run: Run, size: Shape, how: tuple[bool, bool], kinds: int) -> str:
+    """How the numbers came about; ``how``: by a launcher, and whether it takes whole nodes."""
+    launcher, whole = how
     words = ", ".join(f"{key} {run.sizes[key]}" for key in KEYS if key in run.sizes)
     if not launcher:
         return f"no launcher: it runs inside its worker{', with ' + words if words else ''}"
@@ -199,4 +206,5 @@ def _why(run: Run, size: Shape, launcher: bool, kinds: int) -> str:
     cores = f"{size.cores} core" + "s" * (size.cores != 1)
     where = f"on {size.nodes} node" + "s" * (size.nodes != 1)
     most = ", the most over the parameters" if kinds > 1 else ""
-    return f"{words or 'as its launcher says'}: {cores}{gpus} a node, {where}{most}"
+    all_of_it = ", of which it takes the whole" if whole else ""
+    return f"{words or 'as its launcher says'}: {cores}{gpus} a node, {where}{all_of_it}{most}"

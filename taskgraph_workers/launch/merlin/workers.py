@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from taskgraph_workers.launch.merlin.args import WorkerArgs, parse, quoted
@@ -9,7 +10,8 @@ from taskgraph_workers.launch.merlin.model import Batch, Worker
 from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.queues import Group
-from taskgraph_workers.launch.model import WorkerGroup
+from taskgraph_workers.launch.model import Demand, WorkerGroup
+from taskgraph_workers.model import Node
 from taskgraph_workers.schedulers.quoting import check, inner
 
 #: In a worker's name these mean something to Celery, to Merlin, to a path or to a shell.
@@ -34,17 +36,24 @@ def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> 
         notes.warn(f"{group.name}: {remark}", path, line)
     _check_name(group, notes)
     count = counted(group, args, batch, options, notes)
-    demands = tuple(step.demand for step in group.steps if step.demand is not None)
+    demands = (step.demand for step in group.steps if step.demand is not None)
     return WorkerGroup(
         group.name,
         count.number,
-        demands,
+        tuple(_on(demand, options.node) for demand in demands),
         _command(group, args, options, notes),
         tuple(step.name for step in group.named),
         tuple(options.queue_tag + queue for queue in group.queues),
         why=count.why,
         line=worker.line,
     )
+
+
+def _on(demand: Demand, node: Node | None) -> Demand:
+    """A demand on nodes of this kind: one for whole nodes takes every core of them."""
+    if demand.whole and node is not None and node.cores is not None:
+        return replace(demand, cores=max(demand.cores, node.cores))
+    return demand
 
 
 def counted(group: Group, args: WorkerArgs, batch: Batch, options: Options, notes: Notes) -> Count:

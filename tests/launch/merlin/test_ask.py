@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 from merlin_values import a_spec, a_step, a_worker, told
@@ -11,7 +12,7 @@ from merlin_values import a_spec, a_step, a_worker, told
 from taskgraph_workers.launch.merlin.ask import ask
 from taskgraph_workers.launch.merlin.model import Batch
 from taskgraph_workers.launch.merlin.options import Options
-from taskgraph_workers.launch.model import Header, LaunchError
+from taskgraph_workers.launch.model import Demand, Header, LaunchError
 from taskgraph_workers.model import Node
 
 
@@ -97,6 +98,16 @@ def test_numbers(fields, number, why):
     spec = a_spec(a_step("a"), a_worker("w", **fields), batch=Batch(nodes=3))
     group = ask(spec, Options(nodes=7, node=Node(36))).groups[0]
     assert (group.number, group.why) == (number, why)
+
+
+def test_a_task_that_takes_whole_nodes_takes_their_cores():
+    """However large they are; where that is unknown it takes what it says."""
+    spec = a_spec(replace(a_step("a"), demand=Demand("a", cores=2, whole=True)), a_worker("w"))
+    cores = [
+        ask(spec, Options(node=node)).groups[0].demands[0].cores
+        for node in (Node(36), Node(gpus=4), None)
+    ]
+    assert cores == [36, 2, 2]
 
 
 def test_nodes_of_the_command_line_stand_in_for_the_specs():

@@ -223,6 +223,14 @@ def test_a_demand_says_how_it_came_about():
             "9: study.0.run.nodes: $(LAUNCHER) needs procs: step 's' fails",
             "add procs: 2",
         ),
+        ("slurm", "nodes: 2\ncores: 8", "9: study.0.run.nodes:", "add procs: 8"),
+        ("slurm", "nodes: 4\ncores: 2", "9: study.0.run.nodes:", "add procs: 4"),
+        (
+            "flux",
+            "nodes: 2\ncores: 8\ngpus per task: 1",
+            "9: study.0.run.nodes:",
+            "add procs: 2",
+        ),
         ("slurm", "procs: 2\ngpus: 4", "10: study.0.run.gpus: Merlin drops 'gpus'", "=2"),
         (
             "flux",
@@ -264,6 +272,42 @@ def test_brackets_that_add_up_to_more_than_the_step_has():
     (note,) = study(run).notes
     assert (note.path[-1], "add up to 4 nodes" in note.message) == ("nodes", True)
     assert hints([note]) == ["write nodes: 4"]
+
+
+@pytest.mark.parametrize(
+    ("type", "hint"),
+    [
+        ("flux", "write gpus per task: (GPUs of a task)"),
+        ("slurm", "write slurm: --gpus-per-task=(GPUs of a task)"),
+    ],
+)
+def test_gpus_of_vlauncher_are_dropped(type: str, hint: str):
+    """Merlin replaces $(VLAUNCHER) without them, for each of its schedulers."""
+    (note,) = study("cmd: MERLIN_GPUS=4; $(VLAUNCHER) a", type).notes
+    assert ("Merlin drops MERLIN_GPUS" in note.message, note.hint) == (True, hint)
+    assert study("cmd: MERLIN_GPUS=0; $(VLAUNCHER) a", type).notes == ()
+    assert study("cmd: MERLIN_GPUS=4; srun -n 1 a", type).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("run", "whole"),
+    [
+        ("cmd: $(LAUNCHER) a\nnodes: 2\nprocs: 2\nflux: --exclusive", True),
+        ("cmd: MERLIN_NODES=2; $(VLAUNCHER) a\nflux: -x", True),
+        ("cmd: $(LAUNCHER) -x a\nnodes: 2\nprocs: 2", True),
+        ("cmd: flux run -x -N 2 -n 2 a", True),
+        ("cmd: flux run -N 2 a", True),
+        ("cmd: flux run -N 2 -n 2 a", False),
+        ("cmd: flux run -N 2 -n 2 a\nflux: -x", False),
+        ("cmd: srun --exclusive -N 2 -n 2 a\nflux: -x", False),
+        ("cmd: a\nnodes: 2\nflux: -x", False),
+    ],
+)
+def test_whole_nodes(run: str, whole: bool):
+    """A task that flux gives whole nodes is told from one that leaves room for others."""
+    found = demand(run, "flux")
+    assert (found.whole, "takes the whole" in found.why) == (whole, whole)
+    assert found.written_nodes == 2
 
 
 def test_a_launcher_that_is_handed_on():
