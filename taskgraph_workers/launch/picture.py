@@ -9,7 +9,7 @@ from string import ascii_uppercase
 
 from taskgraph_workers.launch.model import Layout, NodeLayout, Share
 from taskgraph_workers.launch.size.words import counted, each_of
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 #: What is free.
 FREE = "."
@@ -28,15 +28,20 @@ def picture(layout: Layout, node: Node | None, width: int = 80) -> list[str]:
     """The lines of the picture, none wider than ``width`` unless names make it so.
 
     A letter is a group; neighbours that are tasks of one group differ in its case. In the bars a
-    sign is one core or GPU, or several, which is said then.
+    sign is one core or GPU, or several, which is said then. There is nothing to be seen, and no
+    line, where nobody says what a node has.
     """
+    if node is None or not any(each.shares for each in layout.nodes):
+        return []
     letters = _letters(layout)
-    lines = []
+    lines, bars = [], ""
     for look, nodes in _alike(layout).items():
         here = [layout.nodes[at] for at in nodes]
-        lines.append(f"{_names(nodes)}: {_workers(here, letters)}")
-        lines += _bars(look, node, letters, width)
-    return [*lines, *_legend(layout, node, letters, width)]
+        lines += [_head(nodes, here, letters), *(drawn := list(_bars(look, node, letters, width)))]
+        bars += "".join(drawn)
+    # Which are in lower case: a task beside another one of its group.
+    pairs = [letter for letter in letters.values() if f"{letter}{letter.lower()}" in bars]
+    return [*lines, *_legend(layout, node, letters, width, pairs[:1])]
 
 
 def _alike(layout: Layout) -> dict[_Look, list[int]]:
@@ -61,14 +66,27 @@ def _letters(layout: Layout) -> dict[str, str]:
     return {name: ascii_uppercase[at % len(ascii_uppercase)] for at, name in enumerate(met)}
 
 
+def _head(numbers: Sequence[int], nodes: Sequence[NodeLayout], letters: dict[str, str]) -> str:
+    """Which nodes these are, and how many workers are there: on each if that is the same."""
+    counts = [Counter(name for name, _ in node.workers) for node in nodes]
+    same = all(count == counts[0] for count in counts)
+    total = counts[0] if same else sum(counts, Counter())
+    each = [f"{letters[name]} {total[name]}" for name in letters if total[name]]
+    there = counted(sum(total.values()), "worker") if each else "no worker"
+    there += f" ({', '.join(each)})" if each else ""
+    if len(nodes) == 1:
+        return f"{_names(numbers)}: {there}"
+    if same:
+        return f"{_names(numbers)} ({len(nodes)} alike): {there} on each"
+    return f"{_names(numbers)} ({len(nodes)} alike in their tasks): {there} on all of them"
+
+
 def _names(nodes: Sequence[int]) -> str:
     """Nodes, runs of them as one.
 
     >>> _names([0]), _names([0, 1, 2, 5])
-    ('node 0', 'node 0-2,5 (4 alike)')
+    ('node 0', 'node 0-2,5')
     """
-    if len(nodes) == 1:
-        return f"node {nodes[0]}"
     runs = []
     for _, run in groupby(enumerate(nodes), key=lambda pair: pair[1] - pair[0]):
         numbers = [number for _, number in run]
@@ -76,38 +94,13 @@ def _names(nodes: Sequence[int]) -> str:
     text = ",".join(runs)
     if len(text) > _NAMES:
         text = text[: text.rindex(",", 0, _NAMES)] + ",..."
-    return f"node {text} ({len(nodes)} alike)"
-
-
-def _workers(nodes: Sequence[NodeLayout], letters: dict[str, str]) -> str:
-    """How many workers are on each of these nodes, of each group."""
-    counts = [Counter(name for name, _ in node.workers) for node in nodes]
-    total = _range([len(node.workers) for node in nodes])
-    each = [
-        f"{letters[name]} x {_range([count[name] for count in counts])}"
-        for name in letters
-        if any(count[name] for count in counts)
-    ]
-    word = "worker" if total == "1" else "workers"
-    return f"{total} {word} ({', '.join(each)})" if each else "no worker"
-
-
-def _range(numbers: Sequence[int]) -> str:
-    """Numbers from the least to the most.
-
-    >>> _range([2, 2]), _range([3, 2, 2])
-    ('2', '2-3')
-    """
-    least, greatest = min(numbers), max(numbers)
-    return f"{least}" if least == greatest else f"{least}-{greatest}"
+    return f"node {text}"
 
 
 # --- Bars -----------------------------------------------------------------------------------
 
 
-def _bars(look: _Look, node: Node | None, letters: dict[str, str], width: int) -> Iterator[str]:
-    if node is None:
-        return
+def _bars(look: _Look, node: Node, letters: dict[str, str], width: int) -> Iterator[str]:
     cores = [(name, cores) for name, _, cores, _ in look]
     gpus = [(name, gpus) for name, _, _, gpus in look]
     for label, have, parts in (("cores", node.cores, cores), ("GPUs", node.gpus, gpus)):
@@ -146,7 +139,7 @@ def _scaled(text: str, each: int) -> str:
 
 
 def _legend(
-    layout: Layout, node: Node | None, letters: dict[str, str], width: int
+    layout: Layout, node: Node, letters: dict[str, str], width: int, pairs: Sequence[str]
 ) -> Iterator[str]:
     tasks: dict[str, Share] = {}
     parts: Counter[tuple[str, int]] = Counter()
@@ -155,17 +148,21 @@ def _legend(
         parts[share.group, share.worker] += 1
     for name, letter in letters.items():
         yield f"{letter}  {name}" + _task(tasks.get(name), parts)
-    if tasks and node is not None:
-        each = _each(node.cores or 1, width)
-        sign = f"one sign is {counted(each, 'core')}" if each > 1 else "one sign is one core or GPU"
-        yield f"{FREE}  free; {sign}; the case changes from task to task"
+    each = _each(node.cores or 1, width)
+    sign = f"one sign is {counted(each, 'core')}" if each > 1 else "one sign is one core or GPU"
+    yield f"{FREE}  free; {sign}" + "".join(
+        f"; {x * 2}{x.lower() * 2}: two different tasks of {x}" for x in pairs
+    )
     if not layout.fits:
         yield "Not all tasks fit at once: those that do are shown."
 
 
 def _task(share: Share | None, parts: Counter[tuple[str, int]]) -> str:
+    """What one task takes; one that has its group's name is all that its workers have."""
     if share is None:
         return ""
-    nodes = counted(parts[share.group, share.worker], "node")
+    nodes = parts[share.group, share.worker]
     need = each_of((len(share.cores), len(share.gpus), share.memory_mib))
-    return f": {share.step}, {nodes} x {need}"
+    if nodes > 1:
+        need = f"{counted(nodes, 'node')} x " + (f"({need})" if " and " in need else need)
+    return f": each {need}" if share.step == share.group else f": {share.step}, {need}"

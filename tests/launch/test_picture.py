@@ -15,15 +15,15 @@ from tests.launch.size.making import LASSEN, SMALL, cases, example, group, insid
 def test_the_example_can_be_read_at_a_glance():
     """Alike nodes are one, a letter is a group, its case parts tasks, and a legend says so."""
     assert picture(layout(example(), SMALL, 5), SMALL) == [
-        "node 0-1 (2 alike): 1-2 workers (A x 1, B x 0-1)",
+        "node 0-1 (2 alike in their tasks): 3 workers (A 2, B 1) on all of them",
         " cores AAAAB...  5/8",
         " GPUs  BBBB  4/4",
-        "node 2-4 (3 alike): 1 worker (A x 0-1, B x 0-1)",
+        "node 2-4 (3 alike in their tasks): 3 workers (A 2, B 1) on all of them",
         " cores AAAAaaaa  8/8",
         " GPUs  ....  0/4",
         "A  step_1_workers: step_1, 2 nodes x 4 cores",
-        "B  step_2_workers: step_2, 1 node x (1 core + 4 GPUs)",
-        ".  free; one sign is one core or GPU; the case changes from task to task",
+        "B  step_2_workers: step_2, 1 core and 4 GPUs",
+        ".  free; one sign is one core or GPU; AAaa: two different tasks of A",
     ]
 
 
@@ -33,12 +33,22 @@ def test_too_few_nodes_are_said_to_be():
     assert lines[-1] == "Not all tasks fit at once: those that do are shown."
 
 
-def test_without_a_node_there_are_workers_alone():
-    """No bar is drawn of what nobody knows."""
-    assert picture(layout(example(), None, 3), None) == [
-        "node 0-2 (3 alike): 2 workers (A x 1-2, B x 0-1)",
-        "A  step_1_workers",
-        "B  step_2_workers",
+def test_without_a_node_there_is_nothing_to_see():
+    """Nothing is drawn of what nobody knows."""
+    assert picture(layout(example(), None, 3), None) == []
+    cores = Node(cores=36)
+    assert picture(layout(example(), cores, 3), cores) == []
+
+
+def test_workers_that_hold_are_each_like_the_next():
+    """A group of a cluster has no steps; nodes with as many workers each say so."""
+    groups = [group("trainers", 4, inside("trainers", 8, 2))]
+    assert picture(layout(groups, LASSEN, 2), LASSEN) == [
+        "node 0-1 (2 alike): 2 workers (A 2) on each",
+        " cores AAAAAAAAaaaaaaaa....................  16/36",
+        " GPUs  AAaa  4/4",
+        "A  trainers: each 8 cores and 2 GPUs",
+        ".  free; one sign is one core or GPU; AAaa: two different tasks of A",
     ]
 
 

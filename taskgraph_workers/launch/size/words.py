@@ -41,14 +41,14 @@ def needed(demand: Demand) -> str:
     """What a task takes.
 
     >>> needed(Demand("a", nodes=2, cores=4)), needed(Demand("b", cores=1, gpus=4))
-    ('2 nodes x 4 cores', '1 core + 4 GPUs')
+    ('2 nodes x 4 cores', '1 core and 4 GPUs')
     """
     nodes, each = nodes_of(demand), each_of(needs(demand))
     if nodes == 1:
         return each
-    return f"{counted(nodes, 'node')} x " + (f"({each})" if "+" in each else each)
+    return f"{counted(nodes, 'node')} x " + (f"({each})" if " and " in each else each)
 
 
 def each_of(need: Iterable[int]) -> str:
     """What is taken on each node."""
-    return " + ".join(amount(axis, value) for axis, value in zip(AXES, need) if value)
+    return " and ".join(amount(axis, value) for axis, value in zip(AXES, need) if value)
