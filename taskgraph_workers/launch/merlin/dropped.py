@@ -52,13 +52,8 @@ def _numbers(run: Run) -> None:
         what = "$(LAUNCHER) needs procs: Merlin leaves it as it is without"
         run.warn(what, "cmd", "add procs: 1, or more")
     elif "procs" not in run.run:
-<<<<<<< Updated upstream
         what = f"$(LAUNCHER) needs procs: step {run.name!r} fails without"
-        run.warn(what, "nodes", f"add procs: {run.run['nodes']}", fatal=True)
-=======
-        hint = f"add procs: {_tasks(run)}"
-        run.warn("Merlin's launcher gets no number of tasks without procs", "nodes", hint)
->>>>>>> Stashed changes
+        run.warn(what, "nodes", f"add procs: {_tasks(run)}", fatal=True)
 
 
 def _tasks(run: Run) -> object:
