@@ -70,6 +70,7 @@ def _add_acts(parser: argparse.ArgumentParser) -> None:
     add("--test", action="store_true", help="ask the scheduler whether it would take the job")
     add("--submit", action="store_true", help="submit the script, and print the job's id")
     add("-o", "--script", metavar="FILE", help="write the script to a file, or into a folder")
+    add("--corrected", metavar="FILE", help="write the spec as it ought to be to a new file, too")
     launch_jobs.add_folder(group)
 
 
@@ -91,7 +92,7 @@ def _add_sizing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_header(parser: argparse.ArgumentParser) -> None:
+def _add_header(parser: options.Parser) -> None:
     group = parser.add_argument_group("the job", "What is not given is as it says itself.")
     add = group.add_argument
     add("--name", metavar="NAME", help="the name of the job")
@@ -107,8 +108,9 @@ def _add_header(parser: argparse.ArgumentParser) -> None:
         metavar="LINE",
         action="append",
         default=[],
-        help="a header line of the scheduler's own, as it is (repeatable)",
+        help="a whole header line, as in '#SBATCH --mail-type=END' (repeatable)",
     )
+    parser.hints["--directive"] = "write the whole line: --directive='#SBATCH --mail-type=END'"
 
 
 def _add_end(parser: argparse.ArgumentParser) -> None:
@@ -124,10 +126,16 @@ def _add_end(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, output: Output) -> int:
     """Print the script, or do what was asked for instead; 1 where the scheduler refuses it."""
-    from taskgraph_workers.cli import launched, launching
+    from taskgraph_workers.cli import launch_notes, launched, launching
 
     _spec_behind_vars(args)
-    plan = launching.plan(args, output)
+    try:
+        plan = launching.plan(args, output)
+    except WorkersError as error:
+        found = sorted(error.problems, key=lambda each: each.severity != "error")
+        raise type(error)(*map(launch_notes.brief, found)) from None
+    if args.corrected is not None:
+        launch_notes.write_corrected(plan, args.corrected, output)
     if args.size and not (args.submit or args.test):
         launched.show_size(plan, output, args.json)
         return 0
@@ -141,7 +149,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         output.text(text)
         sys.stdout.flush()
     # Behind the script, so that a terminal shows it last.
-    launched.tell(plan, output)
+    launched.tell(plan, output, corrected=args.corrected is None)
     code = launch_jobs.test(plan, text, output) if args.test else 0
     return launch_jobs.submit(plan, text, args, output) if args.submit and not code else code
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +70,9 @@ def add_verbs(parser: options.Parser) -> None:
 
 def test(plan: Plan, text: str, output: Output) -> int:
     """Ask the scheduler whether it would take the script; 1 where it would not."""
+    import shutil
+    import tempfile
+
     from taskgraph_workers.schedulers.run import run
 
     output.problems(plan.blockers)
@@ -82,6 +84,9 @@ def test(plan: Plan, text: str, output: Output) -> int:
         if command is None:
             output.talk(f"{plan.scheduler.name} can't be asked before a job is submitted")
             return 1 if plan.blockers else 0
+        if shutil.which(command.argv[0]) is None:
+            what = f"there is no {command.argv[0]} here, which would be asked"
+            raise WorkersError(Problem(what, hint="call it where jobs are submitted"))
         answer = run(command)
     said = (answer.stderr.strip() or answer.stdout.strip()).replace(file, "the script")
     if answer.exit_code != 0:

@@ -15,7 +15,7 @@ from taskgraph_workers.errors import Problem, WorkersError
 if TYPE_CHECKING:
     from taskgraph_workers.cli.reading import Project
     from taskgraph_workers.launch.model import Ask
-    from taskgraph_workers.model import Cluster, Node
+    from taskgraph_workers.machines import Cluster, Node
 
 T = TypeVar("T")
 
@@ -106,8 +106,9 @@ def find_site(args: argparse.Namespace, output: Output) -> Site | None:
     from taskgraph_workers.cli import reading
     from taskgraph_workers.launch import cluster
 
-    if args.spec is None and args.vars:
-        raise WorkersError(Problem("--vars goes with a SPEC only"))
+    if args.spec is None and (args.vars or args.corrected):
+        option = "--vars" if args.vars else "--corrected"
+        raise WorkersError(Problem(f"{option} goes with a SPEC only"))
     project = reading.project(args)
     return Site(args, output, project, cluster.find(project.config, args.cluster))
 
@@ -141,8 +142,6 @@ class Spec:
 
     def ask(self, node: Node | None, scheduler: str) -> Ask:
         """What it asks for, on such nodes; the cluster's lines of set-up come first."""
-        import socket
-
         from taskgraph_workers.launch.merlin.ask import ask
         from taskgraph_workers.launch.merlin.options import Options
 
@@ -150,7 +149,7 @@ class Spec:
             nodes=self._args.nodes,
             node=node,
             groups=tuple(self._args.group),
-            host=socket.gethostname(),
+            host=os.uname().nodename,
             scheduler=scheduler,
             walltime_s=self._said.walltime_s,
             variables=self._said.variables,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from taskgraph_workers.cli import facts
+from taskgraph_workers.cli import facts, launch_notes
 from taskgraph_workers.cli.layout import Styled
 from taskgraph_workers.cli.output import Output
 
@@ -16,20 +16,34 @@ if TYPE_CHECKING:
 #: What each way to size asks, for a reader who sees it for the first time.
 _ASKS = {
     "exclusive": "whole nodes for each task",
-    "packed": "every mixture of tasks at once fits",
-    "certain": "and in whatever order they come",
+    "packed": "every mixture of tasks fits",
+    "certain": "no task waits, in whatever order tasks come and go",
     "useful": "no more workers than there are tasks at once",
+    "given": "as it is written",
 }
+
+#: The most lines of a reason that the summary repeats.
+_FEW = 6
 
 
 # --- talk -----------------------------------------------------------------------------------
 
 
-def tell(plan: Plan, output: Output) -> None:
-    """What was asked, the allocation, why it is that large, and every warning: on stderr."""
+def tell(plan: Plan, output: Output, corrected: bool = True) -> None:
+    """All that is to be said, on stderr: what is wrong in a line, what was asked, the allocation
+    and why it is that large; then every warning, and (``corrected``) the spec as it ought to be.
+    """
+    wrong = launch_notes.verdict(plan)
+    if wrong:
+        output.talk(Styled(f"{wrong}: see below.", "red"))
+        output.talk()
     for line in summary(plan):
         output.talk(line)
-    tell_notes(plan, output)
+    output.talk()
+    launch_notes.tell_notes(plan, output)
+    if corrected:
+        launch_notes.tell_corrected(plan, output, whole=True)
+    _tell_order(plan, output)
 
 
 def summary(plan: Plan) -> Iterator[str]:
@@ -39,39 +53,46 @@ def summary(plan: Plan) -> Iterator[str]:
     if plan.ask.others:
         others = ", ".join(f"--group {name}" for name in plan.ask.others)
         yield f"  not these, which have an allocation of their own: {others}"
-    yield f"{_nodes(plan.sizing.nodes)} ({plan.sizing.mode}), {_job(plan)}"
-    size = plan.sizing.sizes.get(plan.sizing.mode)
-    for why in size.why[-1:] if size else ():
-        yield f"  {why}"
-    if size is not None and not size.exact:
-        yield "  it may be that fewer would do: the search was cut short"
+    mode = plan.sizing.mode
+    yield f"{_nodes(plan.sizing.nodes)} ({mode}: {_ASKS[mode]})"
+    yield from (f"  {why}" for why in _reason(plan.sizing.sizes.get(mode), mode))
+    yield _job(plan)
+
+
+def _reason(size: Size | None, mode: str) -> Iterator[str]:
+    """Why it is that many nodes, without what each task takes."""
+    if size is None:
+        return
+    last = 1 if size.exact else 2
+    yield from size.why[-last:] if mode == "packed" or len(size.why) > _FEW else size.why
+    if not size.exact and not any("cut short" in why for why in size.why):
+        yield "it may be that fewer would do"
 
 
 def _job(plan: Plan) -> str:
-    parts = [f"each with {facts.node_text(plan.node)}"] if plan.node else []
     header = plan.header
-    parts += [time_text(header.walltime_s)] if header.walltime_s is not None else []
+    parts = [f"nodes with {facts.node_text(plan.node)}"] if plan.node else []
+    limit = header.walltime_s
+    parts.append("no walltime" if limit is None else f"walltime {time_text(limit)}")
     parts += [f"queue {header.queue}"] if header.queue else []
     flux = f", with {plan.inside.name} inside" if plan.inside else ""
-    return ", ".join([*parts, f"{plan.scheduler.name}{flux}"])
+    return "; ".join([f"for {plan.scheduler.name}{flux}", *parts])
 
 
-def tell_notes(plan: Plan, output: Output) -> None:
-    """Warnings, each with its place in front where it has one; and the spec as it ought to be."""
-    for note in (*plan.notes, *plan.blockers):
-        if note.file:
-            for line in str(note).splitlines():
-                output.talk(line)
-        else:
-            hint = f"\n    hint: {note.hint}" if note.hint else ""
-            output.warn(f"{note.text}{hint}")
-    if plan.ask.corrected is not None:
-        output.talk("Merlin would do what is meant if the spec said:")
-        output.talk_lines(_indented(plan.ask.corrected))
+def _tell_order(plan: Plan, output: Output) -> None:
+    """Merlin's own rule: where nothing is queued soon after the workers start, the job is done."""
+    if plan.ask.until is None:
+        return
+    import shlex
 
+    from taskgraph_workers.config.locate import Source
+    from taskgraph_workers.launch.merlin.options import Options
 
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
+    command = f"merlin run {shlex.quote(Source(plan.ask.file).shown)}"
+    output.talk(
+        f"Queue the study first ({command}):"
+        f" a job that finds no work for {Options().monitor_s} s ends."
+    )
 
 
 def time_text(seconds: int) -> str:
@@ -97,7 +118,12 @@ def show_size(plan: Plan, output: Output, as_json_: bool) -> None:
     if as_json_:
         output.json(as_json(plan))
         return
-    tell_notes(plan, output)
+    launch_notes.tell_notes(plan, output)
+    launch_notes.tell_corrected(plan, output, whole=False)
+    wrong = launch_notes.verdict(plan)
+    if wrong:
+        output.line(Styled(f"{wrong}.", "red"))
+        output.line()
     for group in plan.ask.groups:
         _show_group(group, output)
     output.line()
@@ -106,7 +132,6 @@ def show_size(plan: Plan, output: Output, as_json_: bool) -> None:
     output.line()
     for line in summary(plan):
         output.line(line)
-    output.line()
     _picture(plan, output)
 
 
@@ -116,7 +141,9 @@ def _show_group(group: WorkerGroup, output: Output) -> None:
     if group.queues:
         output.line(f"  serve {', '.join(group.queues)}")
     for demand in group.demands:
-        output.line("  ", Styled(demand.step, "cyan"), f": {_demand(demand, group)}")
+        # The workers of a cluster's group have no step but themselves.
+        name = "each" if demand.step == group.name else demand.step
+        output.line("  ", Styled(name, "cyan"), f": {_demand(demand, group)}")
 
 
 def _demand(demand: Demand, group: WorkerGroup) -> str:
@@ -142,22 +169,39 @@ def _counted(number: int, word: str) -> str:
 
 def _show_size(mode: str, size: Size | None, plan: Plan, output: Output) -> None:
     taken = mode == plan.sizing.mode
-    said = "can't be told" if size is None else _nodes(size.nodes)
+    said = f"unknown ({_unknown(mode, plan)})" if size is None else _nodes(size.nodes)
     if size is not None and not size.exact:
         said += " at most"
     output.line(
         Styled("* " if taken else "  ", "green"),
         Styled(f"{mode}: {said}", "green" if taken else "bold"),
-        Styled(f"  {_ASKS.get(mode, '')}", "dim"),
+        Styled(f": {_ASKS[mode]}", "dim"),
     )
     for why in size.why if size else ():
         output.line(f"      {why}")
 
 
+def _unknown(mode: str, plan: Plan) -> str:
+    """Why an answer is not known, or what it needs."""
+    from taskgraph_workers.launch.size.build import unknown
+
+    if mode == "exclusive":
+        return "no task starts processes on nodes"
+    if mode == "useful" and not plan.ask.stages:
+        return "no study whose tasks could be counted"
+    if plan.node is None:
+        return "needs --node"
+    words = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
+    return "needs --node " + ",".join(words[axis] for axis in unknown(plan.ask.groups, plan.node))
+
+
 def _picture(plan: Plan, output: Output) -> None:
     from taskgraph_workers.launch.picture import picture
 
-    for line in picture(plan.layout, plan.node, output.width):
+    lines = picture(plan.layout, plan.node, output.width)
+    if lines:
+        output.line()
+    for line in lines:
         output.line(line)
 
 
@@ -187,8 +231,9 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "groups": [_group_json(group, plan) for group in plan.ask.groups],
         "warnings": [
             {"line": note.line or None, "message": note.text, "hint": note.hint}
-            for note in (*plan.notes, *plan.blockers)
+            for note in map(launch_notes.brief, (*plan.notes, *plan.blockers))
         ],
+        "corrected": plan.ask.corrected,
     }
 
 

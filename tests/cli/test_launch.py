@@ -39,11 +39,12 @@ def test_a_spec_gives_a_script(launch: Any):
         "#SBATCH --partition=pdebug",
         "#SBATCH --output=merlin_workers_%j.out",
     ]
-    first = done.err.splitlines()[:3]
+    first = done.err.splitlines()[:4]
     assert first == [
         "demo: 4 simulators, 2 trainers",
-        "2 nodes (packed), each with 36 cores, 4 GPUs, 0:20:00, queue pdebug, slurm",
-        "  that takes 34 cores of 72 and 8 GPUs of 8 on 2 nodes; fewer don't hold it",
+        "2 nodes (packed: every mixture of tasks fits)",
+        "  all tasks at once take 34 cores of 72 and 8 GPUs of 8 on 2 nodes; fewer don't hold them",
+        "for slurm; nodes with 36 cores, 4 GPUs; walltime 0:20:00; queue pdebug",
     ]
     assert "demo.yaml:13:" in done.err
     assert done.out.startswith("#!/bin/bash\n#SBATCH")
@@ -196,8 +197,9 @@ def test_the_sizing_alone(launch: Any):
     assert "#SBATCH" not in done.out
     for line in (
         "simulators: 4 workers (number: 4)",
-        "  exclusive: 10 nodes  whole nodes for each task",
-        "* packed: 2 nodes  every mixture of tasks at once fits",
+        "  exclusive: 10 nodes: whole nodes for each task",
+        "      8 + 2 = 10 nodes",
+        "* packed: 2 nodes: every mixture of tasks fits",
     ):
         assert f"{line}\n" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
@@ -230,7 +232,8 @@ def test_the_sizing_as_json(launch: Any):
             "queues": ["[merlin]_train"],
         },
     ]
-    assert {warning["line"] for warning in said["warnings"]} >= {13, 14}
+    assert {warning["line"] for warning in said["warnings"]} >= {9, 13}
+    assert "--gres=gpu:4" in said["corrected"]
     assert "#SBATCH --nodes=2" in json.loads(launch("demo.yaml", *NODE, "--json").out)["script"]
 
 

@@ -69,6 +69,13 @@ def test_a_stop_that_does_nothing(kept: Any, words: tuple[str, ...], code: int, 
     assert (done.code, told in done.out + done.err) == (code, True)
 
 
+def test_a_scheduler_that_can_not_be_asked(launch: Any):
+    """Is no refusal of the job."""
+    done = launch("demo.yaml", *NODE, "--test")
+    assert done.code == 2
+    assert "error: there is no sbatch here, which would be asked" in done.err
+
+
 def test_a_scheduler_that_is_not_here(launch: Any, tmp_path: Path):
     """What can't be run is told; the folder of the launch says so, too."""
     done = launch("demo.yaml", *NODE, "--submit")

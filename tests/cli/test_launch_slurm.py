@@ -99,7 +99,7 @@ def test_from_sinfo_to_a_warm_end(site: Site):
     script that is submitted is the one that is printed; and a stop lets every task be done.
     """
     printed = site.lab()
-    assert "2 nodes (packed), each with 8 cores, 4 GPUs, 4000MiB of memory" in printed.stderr
+    assert "2 nodes (packed: every mixture of tasks fits)" in printed.stderr
     done = site.lab("--submit")
     job = done.stdout.strip()
     folder = site.folder / "launches" / "0001"

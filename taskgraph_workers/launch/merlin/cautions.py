@@ -93,7 +93,8 @@ def _closures(case: Case, notes: Notes) -> None:
             steps = ", ".join(map(_at, more))
             what = f"{group.name} also runs {steps}, since it serves queue {queues}"
             names = listed(step.name for step in more)
-            hint = f"workers serve queues, not steps: give {names} a task_queue of its own"
+            own = "its own" if len(more) == 1 else "their own"
+            hint = f"workers serve queues, not steps: give {names} a task_queue of {own}"
             line = group.worker.lines.get("steps", group.worker.line)
             notes.warn(what, (*group.path, "steps"), line, hint)
 

@@ -52,7 +52,7 @@ def _numbers(run: Run) -> None:
         what = "$(LAUNCHER) needs procs: Merlin leaves it as it is without"
         run.warn(what, "cmd", "add procs: 1, or more")
     elif "procs" not in run.run:
-        what = f"$(LAUNCHER) needs procs: step {run.name!r} fails without"
+        what = f"$(LAUNCHER) needs procs, or {run.name} fails"
         run.warn(what, "nodes", f"add procs: {_tasks(run)}", fatal=True)
 
 

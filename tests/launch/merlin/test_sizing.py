@@ -220,7 +220,7 @@ def test_a_demand_says_how_it_came_about():
         (
             "slurm",
             "nodes: 2",
-            "9: study.0.run.nodes: $(LAUNCHER) needs procs: step 's' fails",
+            "9: study.0.run.nodes: $(LAUNCHER) needs procs, or s fails",
             "add procs: 2",
         ),
         ("slurm", "nodes: 2\ncores: 8", "9: study.0.run.nodes:", "add procs: 8"),
