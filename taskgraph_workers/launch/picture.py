@@ -132,7 +132,10 @@ def _each(have: int, width: int) -> int:
 def _scaled(text: str, each: int) -> str:
     """Every so manieth sign, each for what most of its part is."""
     parts = (text[at : at + each] for at in range(0, len(text), each))
-    return "".join(max(part, key=lambda sign: (part.count(sign), sign != FREE)) for part in parts)
+    return "".join(
+        max(dict.fromkeys(part), key=lambda sign: (part.count(sign), sign != FREE))
+        for part in parts
+    )
 
 
 # --- Legend ---------------------------------------------------------------------------------

@@ -81,3 +81,10 @@ def test_a_picture_fits_the_terminal(case: tuple[list[WorkerGroup], Node]):
     alike = [line.partition(":")[0] for line in lines if line.startswith("node ")]
     counts = [int(name.split("(")[1].split()[0]) if "(" in name else 1 for name in alike]
     assert sum(counts) == nodes
+
+
+def test_a_node_of_very_many_cores_is_drawn_soon():
+    """The time grows with the cores, not with their square."""
+    node = Node(cores=100_000, gpus=4)
+    lines = picture(layout([group("w", 2, Demand("s", cores=20_000))], node, 1), node)
+    assert lines[1].count("A") in range(9, 40) and lines[1].endswith("  40000/100000")

@@ -6,11 +6,54 @@ from collections.abc import Iterator, Sequence
 
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import Demand, WorkerGroup
+from taskgraph_workers.launch.size import words
 from taskgraph_workers.launch.size.build import AXES, bound, has, needs
 from taskgraph_workers.launch.size.words import amount, needed
 from taskgraph_workers.model import Node
 
+#: No machine has more nodes (Fugaku has 158,976), and so many workers can't be told apart any more.
+MOST = 200_000
+
+#: No node has more cores, or more GPUs.
+MOST_OF_A_NODE = 100_000
+
 _OPTIONS = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
+
+
+def too_many_nodes(nodes: int) -> Problem:
+    """The problem that no machine has so many nodes."""
+    what = f"{words.counted(nodes, 'node')} are more than any machine has"
+    return Problem(what, hint=f"up to {MOST} can be worked with")
+
+
+def beyond(
+    groups: Sequence[WorkerGroup], node: Node | None, given: int | None
+) -> tuple[Problem, ...]:
+    """Every number that is more than any machine has: to work with it would take for ever."""
+    return tuple(dict.fromkeys((*_of_all(groups, node, given), *_of_tasks(groups))))
+
+
+def _of_all(
+    groups: Sequence[WorkerGroup], node: Node | None, given: int | None
+) -> Iterator[Problem]:
+    if given is not None and given > MOST:
+        yield too_many_nodes(given)
+    for axis, have in zip(AXES, has(node)):
+        if axis != "memory_mib" and have is not None and have > MOST_OF_A_NODE:
+            what = f"no node has {amount(axis, have)}"
+            yield Problem(what, hint=f"--node {_OPTIONS[axis]} says what a node really has")
+    workers = sum(group.number for group in groups)
+    if workers > MOST:
+        most = max(groups, key=lambda group: group.number)
+        what = f"{workers} workers are more than can be started"
+        yield Problem(what, hint=f"up to {MOST} can be worked with", line=most.line)
+
+
+def _of_tasks(groups: Sequence[WorkerGroup]) -> Iterator[Problem]:
+    for demand in (demand for group in groups for demand in group.demands):
+        if demand.nodes > MOST:
+            what = f"a task of {demand.step} takes {demand.nodes} nodes, more than any machine has"
+            yield Problem(what, line=demand.line)
 
 
 def refusals(

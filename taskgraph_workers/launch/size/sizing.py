@@ -21,7 +21,7 @@ from taskgraph_workers.launch.size.answers import (
     useful_size,
 )
 from taskgraph_workers.launch.size.build import unknown
-from taskgraph_workers.launch.size.refuse import refusals
+from taskgraph_workers.launch.size.refuse import MOST, beyond, refusals, too_many_nodes
 from taskgraph_workers.model import Node
 
 _OPTIONS = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
@@ -44,8 +44,9 @@ def size(
     if not any(group.number for group in groups):
         what = "there is no worker to launch"
         raise LaunchError(Problem(what, hint="say how many: number: 1"))
+    problems = beyond(groups, node, given)
     groups = [group for group in groups if group.number and group.demands]
-    problems = refusals(groups, node, given)
+    problems = problems or refusals(groups, node, given)
     if problems:
         raise LaunchError(*problems)
     if not groups:
@@ -59,6 +60,8 @@ def size(
     answer = sizes.get(taken)
     if answer is None:
         raise LaunchError(_untold(taken, mode, missing, stages))
+    if answer.nodes > MOST:
+        raise LaunchError(too_many_nodes(answer.nodes))
     return Sizing(taken, answer.nodes, sizes, tuple(notes))
 
 

@@ -238,3 +238,26 @@ def test_the_answer_explains_itself():
     )
     assert sizes["certain"] is not None
     assert "no room for step_1 on 4 nodes" in sizes["certain"].why[0]
+
+
+@pytest.mark.parametrize(
+    ("groups", "node", "given", "told"),
+    [
+        ([group("w", 10**7, STEP_1)], SMALL, None, "10000000 workers are more than can be started"),
+        ([group("w", 10**7, STEP_1)], None, 4, "10000000 workers are more than can be started"),
+        ([group("w", 10**7)], None, 4, "10000000 workers are more than can be started"),
+        ([group("w", 2, STEP_1)], SMALL, 10**30, f"{10**30} nodes are more than any machine has"),
+        ([group("w", 2, STEP_1)], None, 10**9, "1000000000 nodes are more than any machine has"),
+        ([group("w", 3, Demand("s", 10**5))], None, None, "300000 nodes are more than any machine"),
+        ([group("w", 2, Demand("s", 10**7))], SMALL, None, "a task of s takes 10000000 nodes"),
+        ([group("w", 2, STEP_1)], Node(10**9, 4), None, "no node has 1000000000 cores"),
+        ([group("w", 2, STEP_1)], Node(8, 10**9), None, "no node has 1000000000 GPUs"),
+    ],
+)
+def test_more_than_any_machine_has_is_refused_at_once(
+    groups: list[WorkerGroup], node: Node | None, given: int | None, told: str
+):
+    """Nothing is worked out for what a slip of the hand asks for: that would take for ever."""
+    with pytest.raises(LaunchError) as error:
+        size(groups, node, given=given)
+    assert [told in problem.text for problem in error.value.problems] == [True]
