@@ -102,6 +102,13 @@ class Workers:
             found[file.name.partition(".")[2]] = file.read_text()
         return found
 
+    def gone(self) -> None:
+        """Wait until nothing is left; fails the test where something stays."""
+        deadline = time.monotonic() + 30
+        while left := self.left():
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
+
     def left(self) -> list[str]:
         """Processes of the job, and files about them, that there still are."""
         mark = f"SLURM_JOB_ID={self.id}".encode()
@@ -113,5 +120,6 @@ class Workers:
                 continue
             here = f"SLURM_CONF={self.slurm.folder}/slurm.conf".encode()
             if mark in words and here in words:
-                found.append((environ.parent / "cmdline").read_bytes().decode(errors="replace"))
+                command = (environ.parent / "cmdline").read_bytes().decode(errors="replace")
+                found.append(f"{environ.parent.name} {command}")
         return found

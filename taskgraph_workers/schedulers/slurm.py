@@ -1,8 +1,8 @@
 """Slurm: ``sbatch``, ``srun``, ``squeue``, ``scancel``, ``sinfo``.
 
-What is done here was tried on Slurm 22.05; where a newer one differs, its manual is named. CPUs
-are counted as Slurm counts them for a job, except that a core with two threads is one core of a
-node (``sinfo``): Slurm never gives less than a core, so nothing is planned too small.
+What is done here was tried on Slurm 22.05. A core is a core: where Slurm counts its threads for
+CPUs, a worker that holds cores gets all threads of each. A task's own ``srun`` counts CPUs, so on
+such nodes more of them fit than were planned.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Slurm:
 
     def look(self) -> Command | None:
         """``sinfo``: partitions and the kinds of their nodes."""
-        form = "--format=%P|%D|%c|%m|%G|%l|%Z"
+        form = "--format=%P|%D|%c|%m|%G|%l|%X|%Y"
         return Command(("sinfo", "--noheader", form))
 
     def kinds(self, answer: Answer) -> tuple[Kind, ...]:
@@ -239,8 +239,9 @@ def _kind(line: str) -> Kind | None:
     if len(fields) < 6:
         return None
     queue, count, cpus, memory, gres, limit = fields[:6]
-    threads = _number(fields[6]) if len(fields) > 6 else 1
-    cores = _number(cpus) // max(threads, 1)
+    # Sites may count a core with two threads as one CPU, or as two.
+    sockets, per_socket = [*fields[6:], "", ""][:2]
+    cores = min(_number(cpus), _number(sockets) * _number(per_socket) or _number(cpus))
     if not cores or not queue:
         return None
     return Kind(

@@ -39,10 +39,18 @@ deal() { # ON
     done
 }
 
+# How many CPUs a core of a node is to Slurm: 2 where it counts threads.
+threads() { # NODE
+    local cpus sockets cores
+    read -r cpus sockets cores < <(sinfo --noheader --nodes="$1" --format='%c %X %Y')
+    echo $((cpus > sockets * cores && sockets * cores > 0 ? cpus / (sockets * cores) : 1))
+}
+
 # Workers that hold cores and GPUs get them from srun, each its own. The others hold nothing, since
 # their tasks bring an srun: --overlap lets it have the cores, -O more workers than cores be there.
 start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES-OF-ITS-TASKS] COMMAND
-    local name=$1 command=${*: -1} first=0 on='' cores='' gpus=0 memory='' gres='' said count node counts
+    local name=$1 command=${*: -1} first=0 on='' cores='' gpus=0 memory='' gres=''
+    local said count node cpus counts
     for said in "${@:2:$#-2}"; do
         local "${said%%=*}=${said#*=}"
     done
@@ -54,8 +62,9 @@ start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES-OF-ITS-
             [ "${counts[node]}" -ne "$count" ] || here+=("${nodes[node]}")
         done
         if [ "$cores" ]; then
-            has=(--exact -c "$cores" --gres=none)
-            [ "$gpus" -eq 0 ] || has=(--exact -c "$cores" "--gpus-per-task=$gpus")
+            cpus=$((cores * $(threads "${here[0]}")))
+            has=(--exact -c "$cpus" --gres=none)
+            [ "$gpus" -eq 0 ] || has=(--exact -c "$cpus" "--gpus-per-task=$gpus")
             [ -z "$memory" ] || has+=("--mem=$((memory * count))M")
         fi
         worker_step "${has[@]}" --nodelist="$(IFS=,; echo "${here[*]}")" -N ${#here[@]} \
@@ -78,7 +87,7 @@ forget_worker() { # FOLDER FILE
 # One worker, on its node. Its file tells end_workers which process to ask; see there.
 # shellcheck disable=SC2317 # srun calls it
 run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
-    local folder=$1-$SLURMD_NODENAME gpus=$5 command=$6 pid status
+    local folder=$1-$SLURMD_NODENAME gpus=$5 command=$6 pid status over=''
     local file=$folder/$SLURM_STEP_ID.$SLURM_PROCID
     export WORKER_NAME=$2.j$SLURM_JOB_ID.$(($3 + SLURM_PROCID)).$SLURMD_NODENAME
     forget_steps
@@ -94,7 +103,7 @@ run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
     esac
     trap : INT HUP USR1 USR2
     # Slurm then ends everything in this step, so there is nobody left to ask.
-    trap 'forget_worker "$folder" "$file"' TERM
+    trap 'over=yes; forget_worker "$folder" "$file"' TERM
     set -m # Without it the worker and all its tasks, in the background, would ignore an INT.
     bash -c "$command" &
     pid=$!
@@ -102,7 +111,8 @@ run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
     for _ in 1 2 3; do # The last worker of another group may be taking the folder away.
         (umask 077 && mkdir -p "$folder" && [ -O "$folder" ] && echo "$pid" >"$file") && break
     done
-    [ -e "$file" ] || echo "$WORKER_NAME can't be ended warmly: $folder isn't ours" >&2
+    [ -z "$over" ] || forget_worker "$folder" "$file"
+    [ "$over" ] || [ -e "$file" ] || echo "$WORKER_NAME can't be ended warmly: $folder isn't ours" >&2
     while :; do
         wait "$pid" 2>/dev/null
         status=$?

@@ -271,20 +271,22 @@ def test_found_by_name():
 
 
 def test_kinds():
-    """Nodes in several states are one kind; several sorts of GPUs of a node are added up."""
+    """Nodes in several states are one kind; sorts of GPUs are added up; threads are no cores."""
     said = """\
-pdebug*|2|8|4000|gpu:4|1:00:00|1
-pdebug*|4|8|4000|gpu:4|1:00:00|1
-pbatch|6|8|4000|gpu:4|infinite|1
-gpu|3|128|515000|gpu:a100:2(S:0-1),gpu:v100:4(S:0),nvme:1|1-12:00:00|2
-cpu|100|256|1|(null)|30:00|2
-old|1|16+|64000+|mygpu:2|n/a|1
+pdebug*|2|8|4000|gpu:4|1:00:00|1|8
+pdebug*|4|8|4000|gpu:4|1:00:00|1|8
+pbatch|6|8|4000|gpu:4|infinite|1|8
+gpu|3|128|515000|gpu:a100:2(S:0-1),gpu:v100:4(S:0),nvme:1|1-12:00:00|2|32
+cpu|100|256|1|(null)|30:00|2|64
+counted|5|64|1|(null)|30:00|2|32
+old|1|16+|64000+|mygpu:2|n/a
 """
     assert SLURM.kinds(Answer(0, said)) == (
         Kind("pdebug", 6, 8, 4, 4000, 3600, default=True),
         Kind("pbatch", 6, 8, 4, 4000, None),
         Kind("gpu", 3, 64, 6, 515000, 129600),
         Kind("cpu", 100, 128, 0, 1, 1800),
+        Kind("counted", 5, 64, 0, 1, 1800),
         Kind("old", 1, 16, 0, 64000, None),
     )
 
