@@ -108,7 +108,7 @@ def _add_header(parser: options.Parser) -> None:
         metavar="LINE",
         action="append",
         default=[],
-        help="a whole header line, as in '#SBATCH --mail-type=END' (repeatable)",
+        help="a whole header line, as '#SBATCH --mail-type=END'; repeatable",
     )
     parser.hints["--directive"] = "write the whole line: --directive='#SBATCH --mail-type=END'"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ASKS = {
     "exclusive": "whole nodes for each task",
     "packed": "every mixture of tasks fits",
-    "certain": "no task waits, in whatever order tasks come and go",
+    "certain": "no task waits, however tasks come and go",
     "useful": "no more workers than there are tasks at once",
     "given": "as it is written",
 }
@@ -186,9 +186,9 @@ def _unknown(mode: str, plan: Plan) -> str:
     from taskgraph_workers.launch.size.build import unknown
 
     if mode == "exclusive":
-        return "no task starts processes on nodes"
+        return "no task has a launcher"
     if mode == "useful" and not plan.ask.stages:
-        return "no study whose tasks could be counted"
+        return "no study to count tasks in"
     if plan.node is None:
         return "needs --node"
     words = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}

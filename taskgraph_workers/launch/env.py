@@ -9,9 +9,10 @@ order, from:
 3. for a worker with GPUs, the machine: :mod:`taskgraph_workers.detect` works them out when the
    worker starts, among the GPUs that the scheduler has bound to it.
 
-How a worker passes them on is its own affair: Celery's tasks inherit the worker's environment, and
-so does what generic-worker runs in its own session; docker-worker, and generic-worker with a user
-for each task, pass nothing on unless their configuration says so.
+How a worker passes them on is its own affair. Celery's tasks inherit the worker's environment, and
+so do those of generic-worker's simple engine (once called insecure). Its multiuser engine makes a
+new environment for each task, also where it runs tasks as its own user, and docker-worker starts
+containers: they pass nothing on.
 """
 
 from __future__ import annotations

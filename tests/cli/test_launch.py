@@ -43,7 +43,7 @@ def test_a_spec_gives_a_script(launch: Any):
     assert first == [
         "demo: 4 simulators, 2 trainers",
         "2 nodes (packed: every mixture of tasks fits)",
-        "  all tasks at once take 34 cores of 72 and 8 GPUs of 8 on 2 nodes; fewer don't hold them",
+        "  all at once: 34 cores of 72 and 8 GPUs of 8 on 2 nodes; fewer won't do",
         "for slurm; nodes with 36 cores, 4 GPUs; walltime 0:20:00; queue pdebug",
     ]
     assert "demo.yaml:13:" in done.err

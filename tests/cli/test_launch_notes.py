@@ -142,8 +142,8 @@ def test_what_is_unknown_says_why(launch: Any):
     out = launch("demo.yaml", "--size", "--node", "cores=8").out
     assert "  packed: unknown (needs --node gpus=N): every" in out
     out = launch(*LAB_OPTIONS, "--size").out
-    assert "  exclusive: unknown (no task starts processes on nodes): whole" in out
-    assert "  useful: unknown (no study whose tasks could be counted): no more" in out
+    assert "  exclusive: unknown (no task has a launcher): whole" in out
+    assert "  useful: unknown (no study to count tasks in): no more" in out
     assert "  each: 8 cores and 2 GPUs, inside of its worker\n" in out
     assert "A  trainers: each 8 cores and 2 GPUs\n" in out
 

@@ -93,19 +93,19 @@ def _takes(groups: Sequence[WorkerGroup]) -> list[str]:
     for group in groups:
         for at, demand in enumerate(counting(group)):
             # The workers of a cluster's group have no step but themselves.
-            step = "" if demand.step == group.name else f"{demand.step}: "
-            count = f"or {group.number}" if at else f"{group.number}"
-            lines.append(f"{group.name}: {count} x {step}{words.needed(demand)}")
+            need = words.needed(demand)
+            what = f"({need})" if demand.step == group.name else f"{demand.step}: {need}"
+            lines.append(f"{group.name}: {'or ' if at else ''}{group.number} x {what}")
     return lines
 
 
 def _explained(found: Worst, groups: Sequence[WorkerGroup], problem: Problem) -> list[str]:
     if not found.counts or not any(found.counts):
         return ["there are no tasks"]
-    who = "all tasks at once take"
+    who = "all at once"
     if sum(map(len, problem.free)) + len(problem.lots) > len(problem.numbers):
-        who = f"at worst, {mixture(found.counts, groups, problem)} at once take"
-    lines = [f"{who} {_bounds(found.counts, found.lower, groups, problem)}"]
+        who = f"at worst, {mixture(found.counts, groups, problem)} at once"
+    lines = [f"{who}: {_bounds(found.counts, found.lower, groups, problem)}"]
     if found.lower < found.upper:
         lines.append(
             f"{words.counted(found.upper, 'node')} are enough for all that can run at once, and"
@@ -137,7 +137,7 @@ def _bounds(counts: Counts, nodes: int, groups: Sequence[WorkerGroup], problem: 
         if total:
             have = problem.capacity[place] * nodes
             taken.append(f"{words.amount(AXES[axis], total)} of {words.bare(AXES[axis], have)}")
-    return f"{' and '.join(taken)} on {words.counted(nodes, 'node')}; fewer don't hold them"
+    return f"{' and '.join(taken)} on {words.counted(nodes, 'node')}; fewer won't do"
 
 
 # --- certain --------------------------------------------------------------------------------

@@ -228,7 +228,7 @@ def test_the_answer_explains_itself():
     assert sizes["packed"].why == (
         "step_1_workers: 4 x step_1: 2 nodes x 4 cores",
         "step_2_workers: 2 x step_2: 1 core and 4 GPUs",
-        "all tasks at once take 34 cores of 40 and 8 GPUs of 20 on 5 nodes; fewer don't hold them",
+        "all at once: 34 cores of 40 and 8 GPUs of 20 on 5 nodes; fewer won't do",
     )
     assert sizes["exclusive"] is not None
     assert sizes["exclusive"].why == (
