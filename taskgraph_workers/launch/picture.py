@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 from taskgraph_workers.launch.model import Layout, NodeLayout, Share
 from taskgraph_workers.launch.size.words import counted, each_of
-from taskgraph_workers.machines import Node
+
+if TYPE_CHECKING:
+    from taskgraph_workers.machines import Node
 
 #: What is free.
 FREE = "."
