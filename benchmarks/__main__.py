@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("placement", "widths", "sizing")
+NAMES = ("placement", "widths", "sizing", "launch")
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

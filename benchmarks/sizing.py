@@ -19,7 +19,7 @@ from benchmarks import tables
 from taskgraph_workers.launch.layout import layout
 from taskgraph_workers.launch.model import Demand, WorkerGroup
 from taskgraph_workers.launch.size import size
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 NODE = Node(cores=36, gpus=4)
 DEMANDS = (

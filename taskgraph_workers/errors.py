@@ -6,7 +6,6 @@ before it raises, so that nobody mends a configuration one run at a time.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,10 @@ from typing import Union
 
 #: Where a value stands: the keys (and list indices) that lead to it.
 Path = tuple[Union[str, int], ...]
+
+#: Where the configuration, and Taskgraph's table of aliases, stand in config.yml.
+TOP: Path = ("workers-config",)
+ALIASES: Path = ("workers", "aliases")
 
 # --- What kind of fault it is: what code decides by, where a message is for people --------------
 
@@ -173,6 +176,8 @@ def did_you_mean(word: str, names: Iterable[str], instead: str | None = None) ->
     >>> did_you_mean("zebra", ["gcp-spot", "onprem"], "leave it out")
     'leave it out'
     """
+    import difflib  # takes longer to load than everything else here
+
     known = sorted({str(name) for name in names})
     # As it is written first: names may differ in their case alone.
     for fold in (str, str.casefold):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taskgraph_workers.errors import Problem, did_you_mean
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from taskgraph_workers.units import mib_floor, mib_text
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from taskgraph_workers.errors import Problem, WorkersError
 if TYPE_CHECKING:
     from taskgraph_workers.launch.model import Ask, Header, Layout, Sizing, WorkerGroup
     from taskgraph_workers.launch.script import Script
-    from taskgraph_workers.model import Cluster, Node
+    from taskgraph_workers.machines import Cluster, Node
     from taskgraph_workers.schedulers.base import Job, Scheduler, Start
 
 #: Where a job's output goes that nobody says a name for.
@@ -139,10 +139,13 @@ def _planned(args: argparse.Namespace, said: Said, where: _Where, ask: Ask) -> P
 
 def _header(args: argparse.Namespace, said: Said, ask: Ask, cluster: Cluster | None) -> Header:
     """Options, else what the spec says, else the cluster's defaults."""
-    from taskgraph_workers.launch.cluster import header_of
     from taskgraph_workers.launch.model import Header
 
-    defaults = Header() if cluster is None else header_of(cluster)
+    defaults = Header()
+    if cluster is not None:
+        from taskgraph_workers.launch.cluster import header_of
+
+        defaults = header_of(cluster)
     given = Header(
         name=args.name,
         nodes=args.nodes,

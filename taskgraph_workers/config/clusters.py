@@ -23,7 +23,7 @@ from taskgraph_workers.config.shapes import (
     table,
 )
 from taskgraph_workers.errors import Path, did_you_mean, said
-from taskgraph_workers.model import Cluster, Group, Node
+from taskgraph_workers.machines import Cluster, Group, Node
 
 #: The schedulers that a cluster may have.
 SCHEDULERS = ("slurm", "flux", "lsf", "pbs")

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from taskgraph_workers.errors import Path, Problem
-from taskgraph_workers.model import ALIASES, TOP
+from taskgraph_workers.errors import ALIASES, TOP, Path, Problem
 
 #: libyaml's parser where PyYAML was built with it: ten times faster.
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

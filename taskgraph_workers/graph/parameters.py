@@ -11,10 +11,10 @@ from typing import Any, Callable, Optional, Union
 import yaml
 
 from taskgraph_workers.config import read_selection
-from taskgraph_workers.errors import ConfigError, Problem
+from taskgraph_workers.errors import TOP, ConfigError, Problem
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import TOP, Config, Context, Selection
+from taskgraph_workers.model import Config, Context, Selection
 
 #: The environment variable for a local look at another profile.
 VARIABLE = "TASKGRAPH_WORKERS_PROFILE"

@@ -14,10 +14,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from taskgraph_workers.config import located
-from taskgraph_workers.errors import Path, Problem, did_you_mean
+from taskgraph_workers.errors import TOP, Path, Problem, did_you_mean
 from taskgraph_workers.launch import env
 from taskgraph_workers.launch.model import Ask, Demand, Header, LaunchError, WorkerGroup
-from taskgraph_workers.model import TOP, Cluster, Config, Group
+from taskgraph_workers.machines import Cluster, Group
+from taskgraph_workers.model import Config
 
 
 def find(config: Config, name: str) -> Cluster:

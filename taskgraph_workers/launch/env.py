@@ -29,7 +29,8 @@ from taskgraph_workers.schedulers import quoting
 if TYPE_CHECKING:
     from taskgraph_workers.detect import Detect
     from taskgraph_workers.launch.model import WorkerGroup
-    from taskgraph_workers.model import Config, Group
+    from taskgraph_workers.machines import Group
+    from taskgraph_workers.model import Config
 
 #: What a worker detects if it has GPUs and nobody says more. The share is what a training may fill
 #: of a GPU's memory without running out of it.
@@ -139,6 +140,8 @@ def commands_of(groups: Iterable[WorkerGroup]) -> Commands:
 
 
 def _command(group: WorkerGroup, texts: dict[str, str]) -> str:
+    if not group.env:
+        return alone(quoting.check(group.command))
     from taskgraph_workers.detect import Detect, prelude
 
     detected: dict[str, Detect] = {}

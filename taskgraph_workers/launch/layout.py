@@ -14,7 +14,7 @@ from taskgraph_workers.launch.size.pack import Run, pack
 from taskgraph_workers.launch.size.patterns import Load, less, most
 from taskgraph_workers.launch.size.work import Work
 from taskgraph_workers.launch.size.worst import share
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 #: Steps of work for a packing: some tenths of a second at the most.
 WORK = 60_000

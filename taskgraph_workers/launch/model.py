@@ -1,7 +1,7 @@
 """What is to be launched, and how large that is: the values between reading, sizing and script.
 
 All of them are frozen. ``merlin/`` and ``cluster.py`` make an :class:`Ask`; ``size/`` makes a
-:class:`Sizing` out of it and a :class:`~taskgraph_workers.model.Node`; ``layout.py`` places it;
+:class:`Sizing` out of it and a :class:`~taskgraph_workers.machines.Node`; ``layout.py`` places it;
 ``script.py`` writes it.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from taskgraph_workers.errors import Problem, WorkersError
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 #: The code of a problem that keeps something from running. Its ``names`` are what that is, and what
 #: it would not do, as in "trainers", "would never start": for the one line that says what is wrong.

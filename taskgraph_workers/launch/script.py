@@ -31,6 +31,7 @@ from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.schedulers import quoting
 from taskgraph_workers.schedulers.base import Job, Scheduler, Start
+from taskgraph_workers.texts import beside
 
 #: Every script of ours says so in its comment; see :func:`is_ours`.
 MADE_BY = "# Made by taskgraph-workers"
@@ -282,8 +283,6 @@ def _section(name: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _sections() -> Mapping[str, str]:
     """``skeleton.sh`` by its ``#:`` headings."""
-    from importlib import resources
-
-    text = (resources.files("taskgraph_workers.launch") / "skeleton.sh").read_text("utf-8")
+    text = beside(__file__, "skeleton.sh")
     parts = re.split(r"^#: (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2]))

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 from itertools import groupby
 
 from taskgraph_workers.schedulers import quoting
 from taskgraph_workers.schedulers.base import ID, Answer, Job, Start
+from taskgraph_workers.texts import beside
 
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
 
@@ -28,8 +28,7 @@ _NAME = re.compile(r"[\w.-]+", re.ASCII)
 @cache
 def shell(*names: str) -> str:
     """The bash of a scheduler: what all have in common, and its own files."""
-    folder = resources.files("taskgraph_workers.schedulers")
-    texts = [(folder / f"{name}.sh").read_text("utf-8") for name in ("share", *names)]
+    texts = [beside(__file__, f"{name}.sh") for name in ("share", *names)]
     return "\n".join(text.replace("# shellcheck shell=bash\n", "") for text in texts)
 
 

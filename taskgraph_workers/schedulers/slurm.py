@@ -24,6 +24,7 @@ from taskgraph_workers.schedulers.base import (
     State,
 )
 from taskgraph_workers.schedulers.quoting import Directives, slurm_value, word
+from taskgraph_workers.texts import beside
 
 #: These would override what a script's own directives say (sbatch(1), INPUT ENVIRONMENT VARIABLES).
 _WITHOUT = ("SBATCH_",)
@@ -180,10 +181,7 @@ _TEXTS = (
 @lru_cache(maxsize=1)
 def _shell() -> str:
     """``slurm.sh``, without what it says to shellcheck."""
-    from importlib import resources
-
-    text = (resources.files("taskgraph_workers.schedulers") / "slurm.sh").read_text("utf-8")
-    return text.partition("\n")[2]
+    return beside(__file__, "slurm.sh").partition("\n")[2]
 
 
 def _time(lines: Directives, walltime_s: int | None) -> None:

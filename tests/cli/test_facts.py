@@ -8,7 +8,7 @@ from scheduler_stand_in import StandIn
 from taskgraph_workers.cli import facts
 from taskgraph_workers.cli.facts import Found, choose, limits, look, parse_node
 from taskgraph_workers.launch.model import Demand, WorkerGroup
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from taskgraph_workers.schedulers.base import Answer, Command, Kind
 
 SMALL = Kind("pdebug", 6, 8, 0, 4000, 3600, default=True)

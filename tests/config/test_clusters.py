@@ -7,7 +7,7 @@ from config_cases import KINDS, cases
 
 from taskgraph_workers.config.clusters import SCHEDULERS
 from taskgraph_workers.detect import Detect
-from taskgraph_workers.model import Cluster, Group, Node
+from taskgraph_workers.machines import Cluster, Group, Node
 
 
 @pytest.mark.parametrize(("body", "told"), cases("clusters.txt"))

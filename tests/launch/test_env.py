@@ -15,7 +15,7 @@ from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import WorkersError
 from taskgraph_workers.launch.env import alone, commands_of, ends_with_its_shell, env_of
 from taskgraph_workers.launch.model import Demand, WorkerGroup
-from taskgraph_workers.model import Group
+from taskgraph_workers.machines import Group
 
 MACHINES = Path(__file__).resolve().parent.parent / "stand_ins"
 DETECTED = {"GPUS": Detect("gpu-indices"), "WORKSPACE": Detect("gpu-memory", 0.75)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from taskgraph_workers.launch.layout import layout
 from taskgraph_workers.launch.model import Demand, Layout, Share, WorkerGroup
 from taskgraph_workers.launch.size import size
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from tests.launch.size.making import LASSEN, SMALL, cases, example, group, inside
 
 

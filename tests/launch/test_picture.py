@@ -8,7 +8,7 @@ from taskgraph_workers.launch.layout import layout
 from taskgraph_workers.launch.model import Demand, WorkerGroup
 from taskgraph_workers.launch.picture import picture
 from taskgraph_workers.launch.size import size
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from tests.launch.size.making import LASSEN, SMALL, cases, example, group, inside
 
 

@@ -16,7 +16,7 @@ from taskgraph_workers.launch.merlin.ask import ask
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.read import read_spec
 from taskgraph_workers.launch.size import size
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 DATA = Path(__file__).parents[1] / "data" / "launch" / "worked"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "merlin"

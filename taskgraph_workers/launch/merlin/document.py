@@ -8,9 +8,15 @@ from typing import Any
 
 import yaml
 
-from taskgraph_workers.config.document import TOO_DEEP, content_of, too_deep
 from taskgraph_workers.config.locate import Loader, Source, find, oddities
-from taskgraph_workers.config.unread import FAILURES, too_large, unreadable
+from taskgraph_workers.config.unread import (
+    FAILURES,
+    TOO_DEEP,
+    content_of,
+    too_deep,
+    too_large,
+    unreadable,
+)
 from taskgraph_workers.errors import Path, Problem, said
 from taskgraph_workers.launch.model import NEVER, LaunchError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 #: What Merlin puts before the name of every queue, unless its app.yaml says otherwise.
 QUEUE_TAG = "[merlin]_"

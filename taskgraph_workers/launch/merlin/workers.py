@@ -11,7 +11,7 @@ from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.queues import Group
 from taskgraph_workers.launch.model import Demand, WorkerGroup
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from taskgraph_workers.schedulers.quoting import check, inner
 
 #: In a worker's name these mean something to Celery, to Merlin, to a path or to a shell.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from taskgraph_workers.launch.model import Demand, Stage, WorkerGroup
 from taskgraph_workers.launch.size.kinds import Kind, Lot, Problem
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 #: What a node has, and a task takes of it.
 AXES = ("cores", "gpus", "memory_mib")

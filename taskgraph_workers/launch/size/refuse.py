@@ -9,7 +9,7 @@ from taskgraph_workers.launch.model import Demand, WorkerGroup
 from taskgraph_workers.launch.size import words
 from taskgraph_workers.launch.size.build import AXES, bound, has, needs
 from taskgraph_workers.launch.size.words import amount, needed
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 #: No machine has more nodes (Fugaku has 158,976), and so many workers can't be told apart any more.
 MOST = 200_000

@@ -22,7 +22,7 @@ from taskgraph_workers.launch.size.answers import (
 )
 from taskgraph_workers.launch.size.build import unknown
 from taskgraph_workers.launch.size.refuse import MOST, beyond, refusals, too_many_nodes
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 _OPTIONS = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
 

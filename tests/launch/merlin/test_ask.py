@@ -13,7 +13,7 @@ from taskgraph_workers.launch.merlin.ask import ask
 from taskgraph_workers.launch.merlin.model import Batch
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.model import Demand, Header, LaunchError
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 
 def example(**fields):

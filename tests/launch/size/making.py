@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from taskgraph_workers.launch.model import Demand, WorkerGroup
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 
 #: The example that sizing was made for, with the queues of its steps apart.
 STEP_1 = Demand("step_1", nodes=2, cores=4, written_nodes=2, line=8)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from taskgraph_workers.launch.model import Size, Stage, WorkerGroup
 from taskgraph_workers.launch.size import size
 from taskgraph_workers.launch.size.answers import certain_size, packed_size
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from tests.launch.size import brute
 from tests.launch.size.making import cases
 

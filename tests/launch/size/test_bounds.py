@@ -13,7 +13,7 @@ from taskgraph_workers.launch.size.rounding import rounded_up
 from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 from taskgraph_workers.launch.size.worst import Climb, Worst
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from tests.launch.size.making import LASSEN, cases, group
 
 

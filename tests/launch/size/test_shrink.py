@@ -10,7 +10,7 @@ from taskgraph_workers.launch.size.kinds import Kind, Problem
 from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import Work
 from taskgraph_workers.launch.size.worst import Climb
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from tests.launch.size.making import group
 
 

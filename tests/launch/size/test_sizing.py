@@ -6,7 +6,7 @@ import pytest
 
 from taskgraph_workers.launch.model import Demand, LaunchError, Stage, WorkerGroup
 from taskgraph_workers.launch.size import size
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
 from tests.launch.size.making import (
     LASSEN,
     PERLMUTTER,
