@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import Any
 
 from taskgraph_workers.cli import launch_jobs, options
@@ -170,21 +171,37 @@ def write(file: str, text: str, extension: str) -> str:
 
     Raises WorkersError for a file that is not a script of ours.
     """
-    from taskgraph_workers.launch.script import is_ours
-
     if os.path.isdir(file) or file.endswith(os.sep):
         file = os.path.join(file, f"workers.{extension}")
     try:
-        if os.path.exists(file):
-            with open(file, encoding="utf-8", errors="replace") as opened:
-                if not is_ours(opened.read()):
-                    what = "is there already, and no script of launch"
-                    raise WorkersError(Problem(what, hint="move it away first", file=file))
-        part = f"{file}.part-{os.getpid()}"
+        if os.path.exists(file) and not _is_ours(file):
+            what = "is there already, and no script of launch"
+            raise WorkersError(Problem(what, hint="move it away first", file=file))
+        _replace(file, text)
+    except OSError as error:
+        raise WorkersError(Problem(f"can't be written: {error.strerror}", file=file)) from None
+    return file
+
+
+def _is_ours(file: str) -> bool:
+    """Whether a file, and not a pipe or a device, holds a script of ours. Raises OSError."""
+    from taskgraph_workers.launch.script import is_ours
+
+    if not os.path.isfile(file):
+        return False
+    with open(file, encoding="utf-8", errors="replace") as opened:
+        return is_ours(opened.read())
+
+
+def _replace(file: str, text: str) -> None:
+    """Write a program as a whole or not at all. Raises OSError."""
+    part = f"{file}.part-{os.getpid()}"
+    try:
         with open(part, "w", encoding="utf-8") as opened:
             opened.write(text)
         os.chmod(part, 0o755)
         os.replace(part, file)
-    except OSError as error:
-        raise WorkersError(Problem(f"can't be written: {error.strerror}", file=file)) from None
-    return file
+    except OSError:
+        with suppress(OSError):
+            os.unlink(part)
+        raise

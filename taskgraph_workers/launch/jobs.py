@@ -120,10 +120,16 @@ def submit(
     try:
         job = scheduler.submitted(run(scheduler.submit(os.path.abspath(script), submission.text)))
     except SchedulerError as error:
-        keep(replace(launch, refused=str(error)))
+        with suppress(OSError):
+            keep(replace(launch, refused=str(error)))
         raise
     launch = replace(launch, job=job)
-    keep(launch)
+    try:
+        keep(launch)
+    except OSError as error:
+        # The job is there all the same, and nobody must lose sight of it.
+        what = f"its id can't be kept in {launch.folder}: {error.strerror}"
+        return launch, State("unknown", what)
     return launch, _accepted(launch, scheduler, run)
 
 
@@ -187,11 +193,16 @@ def keep(launch: Launch) -> None:
 
 def _write(file: str, text: str) -> None:
     part = f"{file}.part-{os.getpid()}"
-    with open(part, "w", encoding="utf-8") as opened:
-        opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())
-    os.replace(part, file)
+    try:
+        with open(part, "w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.replace(part, file)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(part)
+        raise
 
 
 # --- finding them again ---------------------------------------------------------------------
@@ -206,19 +217,28 @@ def read(folder: str) -> Launch:
     """The launch of a folder; one without ``job.json`` was broken off before anything was asked."""
     try:
         with open(os.path.join(folder, _JOB), encoding="utf-8") as opened:
-            said = json.load(opened)
-        ended = said["ended"]
-        return Launch(
-            folder,
-            str(said["scheduler"]),
-            str(said["where"]),
-            said["job"],
-            said["output"],
-            str(said["refused"]),
-            State("ended", **ended) if ended else None,
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+            return _said(folder, json.load(opened))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return Launch(folder, "", "")
+
+
+def _said(folder: str, said: Any) -> Launch:
+    """What a ``job.json`` says. Raises KeyError or TypeError for what :func:`keep` never wrote."""
+    ended = said["ended"]
+    launch = Launch(
+        folder,
+        said["scheduler"],
+        said["where"],
+        said["job"],
+        said["output"],
+        said["refused"],
+        State("ended", **ended) if ended else None,
+    )
+    texts = [launch.scheduler, launch.where, launch.refused, launch.job or "", launch.output or ""]
+    texts += [launch.ended.reason, launch.ended.nodes] if launch.ended else []
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a value is no text")
+    return launch
 
 
 def pick(base: str, said: str | None) -> Launch:
@@ -232,7 +252,7 @@ def pick(base: str, said: str | None) -> Launch:
         raise LaunchError(Problem(f"nothing was launched in {base}", hint=hint))
     if said is None:
         return known[-1]
-    by_number = [each for each in known if said.isdigit() and each.number == int(said)]
+    by_number = [each for each in known if str(each.number) == said.lstrip("0")]
     by_job = [each for each in known if each.job == said]
     # 0012 is a folder, and so is 12, unless there is a job 12, too.
     found = by_number if said.startswith("0") else list({*by_number, *by_job})

@@ -185,6 +185,21 @@ def test_a_script_of_ours_is_replaced(launch: Any, tmp_path: Path):
     assert (done.code, (tmp_path / "mine").read_text("utf-8")) == (2, "#!/bin/bash\n")
     assert "mine: is there already, and no script of launch" in done.err
     assert "can't be written" in launch("demo.yaml", "-o", "nowhere/x").err
+    os.mkfifo(tmp_path / "pipe")
+    assert "pipe: is there already" in launch("demo.yaml", *NODE, "-o", "pipe").err
+
+
+def test_a_script_that_can_not_be_written_whole(
+    launch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Leaves nothing behind, and what was there stays."""
+    (tmp_path / "old.sbatch").write_text("# Made by taskgraph-workers\n", "utf-8")
+    before = sorted(os.listdir(tmp_path))
+    monkeypatch.setattr("os.chmod", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    assert (
+        "old.sbatch: can't be written: full" in launch("demo.yaml", *NODE, "-o", "old.sbatch").err
+    )
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 # --- --size ---------------------------------------------------------------------------------

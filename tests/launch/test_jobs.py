@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +17,7 @@ from scheduler_stand_in import Queue
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.launch import jobs
 from taskgraph_workers.launch.jobs import Launch, Submission
-from taskgraph_workers.schedulers.base import SchedulerError, State
+from taskgraph_workers.schedulers.base import Answer, Command, SchedulerError, State
 
 ENDED = State("ended", "COMPLETED", "node1", True)
 
@@ -111,6 +113,58 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path):
     assert queue.asked == []
 
 
+class Full(Queue):
+    """A queue on a machine whose disk is full from the moment it is asked."""
+
+    def run(self, command: Command) -> Answer:
+        """As the queue's own."""
+        self.on_full_disk(OSError(errno.ENOSPC, "No space left on device"))
+        return super().run(command)
+
+    def on_full_disk(self, error: OSError) -> None:
+        """A test sets it."""
+
+
+@pytest.mark.parametrize("refusal", ["", "no such partition"])
+def test_a_disk_that_is_full_once_the_job_is_there(monkeypatch: pytest.MonkeyPatch, refusal: str):
+    """The job's id is told all the same, or the refusal; and no half a file is left."""
+
+    def full(error: OSError) -> None:
+        def fsync(_: int) -> None:
+            raise error
+
+        monkeypatch.setattr("os.fsync", fsync)
+
+    queue = Full(refusal=refusal)
+    monkeypatch.setattr(queue, "on_full_disk", full)
+    if refusal:
+        with pytest.raises(SchedulerError, match="no such partition"):
+            submit(queue)
+    else:
+        launch, state = submit(queue)
+        assert launch.job == "41"
+        assert state.reason == "its id can't be kept in launches/0001: No space left on device"
+    assert sorted(os.listdir("launches/0001")) == ["job.json", "sizing.json", "workers.here"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "[" * 100_000,
+        '{"scheduler": "here", "where": ".", "job": 5, "output": "", "refused": "", "ended": {}}',
+        '{"scheduler": "here", "where": ".", "job": "5", "output": 7, "refused": "", "ended": {}}',
+        '{"scheduler": "here", "where": ".", "job": "5", "output": "x", "refused": "",'
+        ' "ended": {"reason": null}}',
+    ],
+)
+def test_a_file_that_was_never_written_here(text: str):
+    """Is no launch's: it is as if there were none."""
+    folder = Path(jobs.new_folder("launches"))
+    (folder / "job.json").write_text(text)
+    assert jobs.launches("launches") == [Launch(str(folder), "", "")]
+
+
 # --- which one ------------------------------------------------------------------------------
 
 
@@ -140,6 +194,8 @@ def test_which_one(said: str | None, number: int):
             "there is no launch and no job 5 in launches\n    hint: there is: 0001 (job 3), 0002",
         ),
         ("x", "there is no launch and no job x"),
+        ("\u00b2", "there is no launch and no job \u00b2"),
+        ("9" * 5000, "there is no launch and no job 999"),
     ],
 )
 @pytest.mark.usefixtures("three")
