@@ -112,14 +112,14 @@ class Workers:
     def left(self) -> list[str]:
         """Processes of the job, and files about them, that there still are."""
         mark = f"SLURM_JOB_ID={self.id}".encode()
+        here = f"SLURM_CONF={self.slurm.folder}/slurm.conf".encode()
         found = [str(path) for path in Path("/tmp").glob(f"workers-*-{self.id}-*")]
         for environ in Path("/proc").glob("[0-9]*/environ"):
             try:
                 words = environ.read_bytes().split(b"\0")
+                command = (environ.parent / "cmdline").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            here = f"SLURM_CONF={self.slurm.folder}/slurm.conf".encode()
-            if mark in words and here in words:
-                command = (environ.parent / "cmdline").read_bytes().decode(errors="replace")
+            if {mark, here} <= set(words):
                 found.append(f"{environ.parent.name} {command}")
         return found
