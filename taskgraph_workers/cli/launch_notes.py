@@ -83,8 +83,10 @@ def _and(names: Sequence[str]) -> str:
 
 def tell_notes(plan: Plan, output: Output) -> None:
     """Every warning, below what is to be done about it."""
-    for heading, notes in _grouped(plan).items():
-        output.talk(Styled(heading, "bold"))
+    groups = _grouped(plan)
+    for heading, notes in groups.items():
+        if [*groups] != [_REST]:
+            output.talk(Styled(heading, "bold"))
         for note in notes:
             _tell(note, output)
         output.talk()
