@@ -13,6 +13,9 @@ from taskgraph_workers.errors import Problem
 #: More than any configuration says: a few lines of YAML can stand for billions of values.
 _MOST_VALUES = 250_000
 
+#: More bytes than any configuration has; a device such as /dev/zero has no end.
+_MOST_BYTES = 16 * 1024**2
+
 #: What is said of a value that goes deeper.
 TOO_DEEP = "goes deeper than any configuration does, or contains itself"
 
@@ -84,7 +87,9 @@ def _inside(node: yaml.Node) -> list[yaml.Node]:
 
 
 def too_large(source: Source) -> Problem | None:
-    """A problem where a file stands for more values than any configuration, by its anchors."""
+    """A problem where a file is larger than any configuration, by itself or by its anchors."""
+    if len(source.content or b"") > _MOST_BYTES:
+        return _at(source, None, f"is larger than any configuration: over {_MOST_BYTES} bytes")
     node = source.compose()
     if node is None or _size(node, {}) <= _MOST_VALUES:
         return None
@@ -101,10 +106,13 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
 
 
 def content_of(file: str) -> bytes | None:
-    """The bytes of a file, or None where it can't be read."""
+    """The bytes of a file, or None where it can't be read.
+
+    Of one that :func:`too_large` refuses there are no more than that takes.
+    """
     try:
         with open(file, "rb") as opened:
-            return opened.read()
+            return opened.read(_MOST_BYTES + 1)
     except (OSError, ValueError):
         return None
 

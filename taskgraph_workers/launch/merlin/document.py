@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,9 @@ from taskgraph_workers.launch.model import NEVER, LaunchError
 #: A key that stands twice is a fault for us, but Merlin takes the last of them.
 _TWICE = "this key stands on line"
 
+# A shorter file without anchors is not looked at for its size: that would read it twice.
+_LONG = 1024**2
+
 
 class Document:
     """One spec: ``value`` as YAML reads it, ``text`` as it is written, and its ``problems``.
@@ -43,18 +47,26 @@ class Document:
                 Problem("there is no such file that can be read", file=self.source.shown)
             )
         try:
-            # Anchors alone can make a short file stand for more than memory holds.
-            large = b"&" in self.source.content and too_large(self.source)
-            self.node = yaml.compose(self.source.content, Loader=Loader)
-            raw = None if large or self.node is None else self._value(self.node)
+            large = self._too_large(self.source.content)
+            self.node = None if large else yaml.compose(self.source.content, Loader=Loader)
+            raw = None if self.node is None else self._value(self.node)
         except FAILURES as error:
             raise LaunchError(unreadable(error, self.source)) from None
         if large:
             raise LaunchError(large)
+        if self.source.content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            what = "is UTF-16, and Merlin reads UTF-8 alone"
+            raise LaunchError(
+                Problem(what, hint="save the file as UTF-8").at(self.source.shown, 1, 1)
+            )
         if raw is None or (isinstance(raw, dict) and not too_deep(raw)):
             return raw or {}
         what = TOO_DEEP if isinstance(raw, dict) else f"must hold a mapping, not {said(raw)}"
         raise LaunchError(Problem(what).at(self.source.shown, 1, 1))
+
+    def _too_large(self, content: bytes) -> Problem | None:
+        """Anchors alone can make a short file stand for more than memory holds."""
+        return too_large(self.source) if b"&" in content or len(content) > _LONG else None
 
     def _value(self, node: yaml.Node) -> Any:
         """What a node stands for, without reading the text a second time."""

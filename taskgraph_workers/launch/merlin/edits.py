@@ -14,6 +14,8 @@ import yaml
 from taskgraph_workers.config.locate import Loader
 from taskgraph_workers.errors import Path
 
+#: What ends a line for YAML 1.1, whose positions these are.
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 
@@ -33,7 +35,8 @@ class Editor:
         self.text = text
         self.root: yaml.Node | None = yaml.compose(text, Loader=Loader)
         self.value: Any = deepcopy(yaml.load(text, Loader=Loader))
-        self._lines = text.split("\n")
+        self._lines = _BREAK.split(text)
+        self._breaks = [*_BREAK.findall(text), ""]
         self._shared = Counter(id(node) for node in _nodes(self.root))
         self._removed: set[int] = set()
         self._edits: list[tuple[int, int, int, str]] = []
@@ -119,14 +122,15 @@ class Editor:
 
     def result(self) -> str:
         """The text with all changes. Raises Impossible where it came out otherwise than meant."""
-        lines = list(self._lines)
+        lines, breaks = list(self._lines), list(self._breaks)
         for line, start, end, text in sorted(self._edits, reverse=True):
             lines[line] = lines[line][:start] + text + lines[line][end:]
         # A line that was added behind one that is taken away is a part of it.
-        kept = (
-            x.partition("\n") if n in self._removed else ("", "", x) for n, x in enumerate(lines)
-        )
-        text = "\n".join(x for n, (_, more, x) in enumerate(kept) if more or n not in self._removed)
+        for number in self._removed:
+            _, added, lines[number] = lines[number].partition("\n")
+            breaks[number] *= bool(added)
+        first = self._breaks[0] or "\n"
+        text = "".join(line.replace("\n", end or first) + end for line, end in zip(lines, breaks))
         try:
             value = yaml.load(text, Loader=Loader)
         except yaml.YAMLError:
@@ -158,17 +162,16 @@ class Editor:
             self._edits.append((last.line, last.column, last.column, f", {said}"))
             return
         indent = " " * mapping.start_mark.column
-        ended = "\r" if self._lines[0].endswith("\r") else ""
         for name, child in reversed(mapping.value):
             if name.start_mark.line == child.end_mark.line and _is_single(child):
                 line = name.start_mark.line
                 end = len(self._lines[line])
-                self._edits.append((line, end, end, f"\n{indent}{said}{ended}"))
+                self._edits.append((line, end, end, f"\n{indent}{said}"))
                 return
         first = mapping.start_mark
         if self._lines[first.line][: first.column].strip():
             raise Impossible
-        self._edits.append((first.line, 0, 0, f"{indent}{said}{ended}\n"))
+        self._edits.append((first.line, 0, 0, f"{indent}{said}\n"))
 
 
 def _is_single(node: yaml.Node) -> bool:

@@ -20,6 +20,9 @@ from taskgraph_workers.launch.merlin.schema import ENV, mapping, unknown
 #: What ``$(NAME)`` looks like, and ``$(step.workspace)``.
 REFERENCE = re.compile(r"\$\(([\w.-]+)\)")
 
+#: No text grows by more: a few variables that each hold another one twice are longer than memory.
+MOST_CHARACTERS = 2**20
+
 #: Words that Merlin keeps for itself; a spec that gives one of them a value is refused.
 RESERVED = frozenset(
     {
@@ -91,10 +94,14 @@ class Variables:
         self.values["SPECROOT"] = folder
 
     def _replaced(self, text: str) -> str:
-        for name, value in self.values.items():
-            text = text.replace(f"$({name})", value)
-        for name, value in self.lower.items():
-            text = text.replace(f"$({name})", value)
+        most = len(text) + MOST_CHARACTERS
+        for name, value in (*self.values.items(), *self.lower.items()):
+            reference = f"$({name})"
+            if len(text) + text.count(reference) * (len(value) - len(reference)) > most:
+                what = f"$({name}) makes a text longer by more than {MOST_CHARACTERS} characters"
+                self.document.error(what, ("env",))
+                return REFERENCE.sub("", text)
+            text = text.replace(reference, value)
         return text
 
     def only_in_steps(self, text: str) -> list[str]:

@@ -113,3 +113,28 @@ def test_a_key_comes_out_as_it_was_set(
     except Impossible:
         return
     assert yaml.safe_load(result) == {"run": {**values, key: value}}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x85", "\u2028", "\u2029"])
+def test_whatever_ends_a_line(end: str):
+    """Lines are those of YAML: what is added ends as the line before it does."""
+    text = TEXT.replace("\n", end)
+    editor = Editor(text)
+    editor.set(("study", 0, "run", "procs"), 8)
+    editor.remove(("study", 0, "run", "nodes"))
+    editor.set(("study", 1, "run", "task_queue"), "b")
+    assert editor.result() == (
+        TEXT.replace("nodes: 2   # two", "procs: 8")
+        .replace("cores: 4}", "cores: 4, task_queue: b}")
+        .replace("\n", end)
+    )
+
+
+@pytest.mark.parametrize("end", ["\r", "\x85", "\u2028", "\u2029"])
+def test_other_ends_of_a_line_inside_of_a_text(end: str):
+    """Count as lines, too."""
+    text = f"a: 'x {end} y'\nrun:\n  nodes: 2\n"
+    editor = Editor(text)
+    editor.set(("run", "procs"), 1)
+    editor.set(("run", "nodes"), 3)
+    assert editor.result() == text.replace("2\n", "3\n") + "  procs: 1\n"

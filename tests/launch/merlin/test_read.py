@@ -140,6 +140,24 @@ def test_a_spec_that_stands_for_more_than_memory_holds():
         read(HEAD + STUDY + "\n".join(lines) + "\n")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_marks_of_an_encoding(encoding: str, tmp_path: Path):
+    """That of UTF-8 is passed over, as Merlin does; UTF-16 is refused, as Merlin does."""
+    file = tmp_path / "spec.yaml"
+    file.write_text(HEAD + STUDY, encoding)
+    if encoding == "utf-8-sig":
+        assert read_spec(str(file), {}).steps
+        return
+    with pytest.raises(LaunchError, match="is UTF-16, and Merlin reads UTF-8 alone"):
+        read_spec(str(file), {})
+
+
+def test_a_file_without_an_end():
+    """Nothing is read that no memory holds."""
+    with pytest.raises(LaunchError, match="/dev/zero:1:1: is larger than any configuration"):
+        read_spec("/dev/zero", {})
+
+
 def test_a_file_that_is_not_there():
     """The file is named."""
     with pytest.raises(LaunchError, match=r"nowhere\.yaml: there is no such file"):

@@ -37,6 +37,15 @@ def test_replaced(variables: str, text: str, value: str, monkeypatch: pytest.Mon
     assert queue(variables, text) == value
 
 
+@pytest.mark.parametrize("other", [-1, 1])
+def test_a_few_variables_that_stand_for_more_than_memory_holds(other: int):
+    """Where each holds the one above it twice, or the one below, that is told, and at once."""
+    names = ", ".join(f"A{n}: $(A{n + other})$(A{n + other})" for n in range(1, 60))
+    env = f"{{variables: {{A0: xx, {names}, A60: xx}}}}"
+    told = faults(f"{HEAD}env: {env}\n" + STUDY.replace("echo", f'"$(A{30 - 29 * other})"'))
+    assert any("makes a text longer by more than 1048576 characters" in each for each in told)
+
+
 def test_home(monkeypatch: pytest.MonkeyPatch):
     """``~`` is replaced in the value of a variable."""
     monkeypatch.setenv("HOME", "/home/ada")
