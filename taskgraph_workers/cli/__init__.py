@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ def make_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code, and never lets a user's mistake be a traceback."""
     _open_what_is_closed()
+    # Loading modules makes tens of thousands of objects, and hardly any garbage.
+    gc.set_threshold(max(gc.get_threshold()[0], 20_000))
     try:
         try:
             return _run(argv)
