@@ -10,6 +10,7 @@ into ``setup``. GPUS and WORKSPACE are in the environment that the engine is sta
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -19,6 +20,10 @@ from taskgraph_workers.launch import env
 from taskgraph_workers.launch.model import Ask, Demand, Header, LaunchError, WorkerGroup
 from taskgraph_workers.machines import Cluster, Group
 from taskgraph_workers.model import Config
+
+#: Workers of Taskcluster that end after their task at an INT, and at once at a TERM: generic-worker
+#: asks for os.Interrupt alone, and start-worker, which runs it, for no signal (taskcluster 71).
+_INTERRUPTED = frozenset({"generic-worker", "start-worker"})
 
 
 def find(config: Config, name: str) -> Cluster:
@@ -135,6 +140,11 @@ def _group(
 
 def _notes(group: Group, made: WorkerGroup) -> Iterator[Problem]:
     """What will not be as it looks."""
+    program = _program(made.command)
+    if program in _INTERRUPTED:
+        what = f"{program} ends at once when it is asked to end, and its task is lost"
+        hint = "write a script that sends it INT at a TERM: how-to/taskcluster-workers-on-slurm"
+        yield Problem(what, (*group.path, "command"), hint, "warning")
     if env.ends_with_its_shell(made.command):
         what = (
             "a shell stays in front of the worker, and the worker may not learn that it is to end"
@@ -146,6 +156,16 @@ def _notes(group: Group, made: WorkerGroup) -> Iterator[Problem]:
         what = f"GPUS is {gpus!r}, but each worker has {group.gpus or 0} GPUs"
         hint = "write GPUS: {detect: gpu-indices} below env, or another number of gpus"
         yield Problem(what, (*group.path, "gpus"), hint, "warning")
+
+
+def _program(command: str) -> str:
+    """The name of the program that a line starts; nothing where it is not plain."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    words = words[1:] if words[:1] == ["exec"] else words
+    return os.path.basename(words[0]) if words else ""
 
 
 def _line(config: Config, path: Path) -> tuple[int, str]:

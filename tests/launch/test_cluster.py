@@ -116,6 +116,8 @@ def test_a_number_out_of_a_graph(read: Any):
     [
         (("gpus: 2", "gpus: 1"), "groups.trainers.gpus: warning: GPUS is '0 1', but each worker"),
         (("[start, a b]", "cd /x && start"), "trainers.command: warning: a shell stays in front"),
+        (("start, a b", "/x/generic-worker, run"), "warning: generic-worker ends at once when it"),
+        (("[start, a b]", "exec start-worker x"), "warning: start-worker ends at once when it is"),
     ],
 )
 def test_what_is_odd(read: Any, change: tuple[str, str], told: str):
