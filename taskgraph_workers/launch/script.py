@@ -32,6 +32,7 @@ from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.schedulers import quoting
 from taskgraph_workers.schedulers.base import Job, Scheduler, Start
 from taskgraph_workers.texts import beside
+from taskgraph_workers.version import VERSION
 
 #: Every script of ours says so in its comment; see :func:`is_ours`.
 MADE_BY = "# Made by taskgraph-workers"
@@ -162,9 +163,7 @@ def _margin(script: Script) -> int:
 
 
 def _comment(script: Script, scheduler: Scheduler) -> Iterator[str]:
-    from taskgraph_workers import __version__
-
-    yield f"{MADE_BY} {__version__}"
+    yield f"{MADE_BY} {VERSION}"
     for line in script.about:
         yield f"#   {printable(line)}"
     if not scheduler.tested:

@@ -54,7 +54,7 @@ def script(
     merlin.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(merlin.parent))
-    monkeypatch.setattr("taskgraph_workers.__version__", "1.0")
+    monkeypatch.setattr("taskgraph_workers.launch.script.VERSION", "1.0")
 
     def script(scheduler: str, shape: str) -> str:
         code = main(["launch", *SHAPES[shape], "--scheduler", scheduler])
