@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from taskgraph_workers.schedulers.quoting import word, words
 
@@ -57,6 +57,8 @@ def celery_version(folder: str | None) -> str | None:
     """The version of the celery that is installed beside Merlin, if that can be told."""
     if folder is None:
         return None
-    packages = Path(folder).parent.glob("lib*/python3*/site-packages/celery-*.dist-info")
-    found = (re.fullmatch(r"celery-([\d.]+\w*)\.dist-info", each.name) for each in packages)
+    above = glob.escape(os.path.dirname(folder))
+    packages = glob.iglob(f"{above}/lib*/python3*/site-packages/celery-*.dist-info")
+    names = map(os.path.basename, packages)
+    found = (re.fullmatch(r"celery-([\d.]+\w*)\.dist-info", name) for name in names)
     return next((match[1] for match in found if match), None)
