@@ -100,6 +100,7 @@ def test_from_sinfo_to_a_warm_end(site: Site):
     """
     printed = site.lab()
     assert "2 nodes (packed: every mixture of tasks fits)" in printed.stderr
+    assert "nodes with 8 cores, 4 GPUs, 4000MiB of memory" in printed.stderr
     done = site.lab("--submit")
     job = done.stdout.strip()
     folder = site.folder / "launches" / "0001"
@@ -195,7 +196,7 @@ def test_a_refusal_is_kept(site: Site):
 def test_nodes_that_differ(site: Site):
     """Without a default queue of one kind, the smallest that will do is taken, and named."""
     done = site.lab("--queue", "pbig", "--size")
-    assert "each with 36 cores, 4 GPUs" in " ".join(done.stdout.split())
+    assert "nodes with 36 cores, 4 GPUs" in " ".join(done.stdout.split())
 
 
 def test_a_requeue(site: Site):
