@@ -55,6 +55,7 @@ def size(
     sizes = _sizes(groups, node, stages, missing)
     notes = [_note(missing, groups)] if missing else []
     if given is not None:
+        _hold(groups, node, given, sizes["packed"])
         return Sizing("given", given, sizes, (*notes, *_disagreement(given, mode, sizes)))
     taken = mode or ("packed" if sizes["packed"] else "exclusive")
     answer = sizes.get(taken)
@@ -90,6 +91,25 @@ def _sizes(
         if stages:
             sizes["useful"] = useful_size(groups, node, stages, packed)
     return sizes
+
+
+def _hold(
+    groups: Sequence[WorkerGroup], node: Node | None, given: int, packed: Size | None
+) -> None:
+    """Raises LaunchError where workers that hold what their tasks take have no room on the nodes.
+
+    They keep it from their start to their end, so waiting makes none.
+    """
+    holding = [group for group in groups if group.holds]
+    if packed is None or node is None or packed.nodes <= given or not holding:
+        return
+    least = packed if len(holding) == len(groups) else packed_size(holding, node)
+    if least.exact and least.nodes > given:
+        workers = " and ".join(f"{group.number} {group.name}" for group in holding)
+        what = f"{workers} hold what their tasks take from their start on: that is not on"
+        hint = f"--nodes {least.nodes} or more, or leave the number out; or start fewer workers"
+        line = max(holding, key=lambda group: group.number).line
+        raise LaunchError(Problem(f"{what} {words.counted(given, 'node')}", hint=hint, line=line))
 
 
 def _note(missing: Sequence[str], groups: Sequence[WorkerGroup]) -> Problem:

@@ -261,3 +261,16 @@ def test_more_than_any_machine_has_is_refused_at_once(
     with pytest.raises(LaunchError) as error:
         size(groups, node, given=given)
     assert [told in problem.text for problem in error.value.problems] == [True]
+
+
+def test_workers_that_hold_and_have_no_room_are_refused():
+    """They keep what they hold until they end, so that no waiting helps; others' tasks wait."""
+    holding = [group("h", 9, inside("s")), group("w", 2, STEP_1)]
+    with pytest.raises(
+        LaunchError, match="9 h hold what their tasks take from their start on: that is not on 1"
+    ) as told:
+        size(holding[:1], SMALL, given=1)
+    assert "--nodes 2 or more" in str(told.value)
+    assert size(holding[:1], SMALL, given=2).nodes == 2
+    assert size(holding, SMALL, given=2).nodes == 2
+    assert size(holding[:1], None, given=1).nodes == 1
