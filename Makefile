@@ -121,7 +121,7 @@ contracts: .venv/.dev
 docs: .venv/.dev
 	$(BIN)/sphinx-build -q -n -W --keep-going docs build/docs
 
-bench: .venv/.test
+bench: .venv/.test .venvs/merlin/.test
 	$(BIN)/python -m benchmarks
 
 clean:

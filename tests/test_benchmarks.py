@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from merlin_services import merlin_bin
+
 ROOT = Path(__file__).resolve().parent.parent
 FULL = "from taskgraph.main import main; main()"
 
@@ -48,6 +50,17 @@ def test_sizing_is_measured():
         [what, shape]
         for shape in ("one group", "four groups", "choice")
         for what in ("size", "lay out")
+    ]
+
+
+@pytest.mark.service
+@pytest.mark.once
+def test_launch_is_measured():
+    """Its part of `make bench` has figures for our command, for Merlin's, and for their ratio."""
+    assert rows("launch", "--merlin", str(merlin_bin() / "merlin")) == [
+        "taskgraph-workers launch, s",
+        "merlin run-workers --echo, s",
+        "Merlin's time over ours, pair by pair",
     ]
 
 
