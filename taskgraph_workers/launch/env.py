@@ -44,7 +44,12 @@ TEXT = "TASKGRAPH_WORKERS_DETECT"
 
 # What makes a line more than one command with its words; such a line is left to bash as it is.
 _COMPOUND = re.compile(r"[;&|<>()`\n]|\$\(|^\s*(\w+=|[.{!]\s|(if|for|while|until|case|time)\b)")
-_BUILT_IN = re.compile(r"\s*(exec|source|cd|export|set|trap|eval)\b")
+# What bash does itself: there is no program that could take its place.
+_BUILT_IN = re.compile(
+    r"\s*(alias|break|builtin|cd|command|continue|coproc|declare|disown|enable|eval|exec|exit|export"
+    r"|hash|jobs|let|local|mapfile|popd|pushd|read|readonly|return|set|shift|shopt|source|trap|type"
+    r"|typeset|ulimit|umask|unalias|unset|wait|:)(?=\s|$)"
+)
 
 
 # --- which values ---------------------------------------------------------------------------

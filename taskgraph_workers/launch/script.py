@@ -189,15 +189,16 @@ def _environment(script: Script, inside: Scheduler | None) -> Iterator[str]:
     """The user's lines. Where the script runs twice, the outer run hands down what they set."""
     yield "folder=$PWD  # that of submission, before a line below may leave it"
     yield ""
-    if not script.setup:
-        return
-    yield "# --- The environment ---"
-    yield ""
-    if inside is not None:
-        yield 'if [ "${1-}" != inside ]; then'
-    yield from script.setup
-    if inside is not None:
-        yield "fi"
+    if script.setup:
+        yield "# --- The environment ---"
+        yield ""
+        if inside is not None:
+            yield 'if [ "${1-}" != inside ]; then'
+        yield from script.setup
+        if inside is not None:
+            yield "fi"
+        yield ""
+    yield from _section("bare")
     yield ""
 
 

@@ -1,4 +1,10 @@
 # shellcheck shell=bash
+#: bare
+# Options and traps that lines above have set, or BASH_ENV: from here on, bash is as it comes.
+set +aefkmuCET +o pipefail +o posix
+shopt -u nullglob failglob nocasematch extdebug
+IFS=$' \t\n'
+trap - ERR DEBUG RETURN
 #: inside
     # This is the job itself: it starts Flux on every node, and this script once more inside of it.
     stop_file=$folder/workers-$(job_id).stop

@@ -142,6 +142,9 @@ def test_every_fault_at_once():
         ("if x; then start; fi", "if x; then start; fi", True),
         (". venv; exec start", ". venv; exec start", False),
         ("it's open", "it's open", True),
+        ("command start", "command start", True),
+        ("exit 3", "exit 3", True),
+        ("set-up-worker x", "exec set-up-worker x", False),
     ],
 )
 def test_the_worker_is_the_main_process(command: str, line: str, lost: bool):

@@ -158,6 +158,35 @@ def test_setup_comes_first(tmp_path: Path):
     assert "it is\n" in log("utf-8")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set -euo pipefail",
+        "set -f -o noclobber",
+        "set -a -m -k",
+        "set -o posix",
+        "IFS=x0",
+        "shopt -s nullglob failglob nocasematch",
+        "trap 'exit 9' ERR",
+        "set -ET; trap 'false' DEBUG",
+    ],
+)
+@pytest.mark.parametrize("at", ["setup", "BASH_ENV"])
+def test_options_of_the_user_change_nothing_behind_his_lines(tmp_path: Path, line: str, at: str):
+    """Whatever they leave switched on, the script ends well, and tells of a worker that fails."""
+    (tmp_path / "options").write_text(line if at == "BASH_ENV" else "")
+    script = text(
+        start(2, "[ -z ${every+x} ] && echo done >> log"),
+        start(1, "exit 7", name="x"),
+        setup=(line,) if at == "setup" else (),
+    )
+    with running(script, tmp_path, BASH_ENV=str(tmp_path / "options")) as run:
+        status, said = run.end()
+    assert (status, run.log) == (7, ["done"] * 2)
+    assert "a worker of x ended with status 7" in said
+    assert said.count("all ended") == 1
+
+
 def test_texts_reach_workers_as_they_are(tmp_path: Path):
     """Of several lines, with quotes and what a shell would replace."""
     odd = "a \"b\" 'c' $HOME `id`\n\n\\\n  end"

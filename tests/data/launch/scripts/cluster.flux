@@ -19,6 +19,12 @@ folder=$PWD  # that of submission, before a line below may leave it
 module load cuda
 . /opt/worker/bin/activate
 
+# Options and traps that lines above have set, or BASH_ENV: from here on, bash is as it comes.
+set +aefkmuCET +o pipefail +o posix
+shopt -u nullglob failglob nocasematch extdebug
+IFS=$' \t\n'
+trap - ERR DEBUG RETURN
+
 # --- When workers end ---
 
 deadline=84600 # seconds, of 86400 s

@@ -18,6 +18,12 @@ folder=$PWD  # that of submission, before a line below may leave it
 
 export PATH=/opt/merlin/bin:"$PATH"
 
+# Options and traps that lines above have set, or BASH_ENV: from here on, bash is as it comes.
+set +aefkmuCET +o pipefail +o posix
+shopt -u nullglob failglob nocasematch extdebug
+IFS=$' \t\n'
+trap - ERR DEBUG RETURN
+
 # --- When workers end ---
 
 deadline=6900 # seconds, of 7200 s
