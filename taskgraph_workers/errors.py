@@ -42,6 +42,8 @@ LEFT_OUT = "left-out"
 MISSPELLED = "misspelled"
 #: An implementation knows no such field of ``worker``. ``names``: the field.
 FOREIGN = "foreign-field"
+#: A key stands twice in one mapping.
+TWICE = "twice"
 
 #: How many names a message lists when it says what exists.
 MOST_NAMES = 10

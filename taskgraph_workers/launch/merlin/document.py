@@ -18,11 +18,8 @@ from taskgraph_workers.config.unread import (
     too_large,
     unreadable,
 )
-from taskgraph_workers.errors import Path, Problem, said
+from taskgraph_workers.errors import TWICE, Path, Problem, said
 from taskgraph_workers.launch.model import NEVER, LaunchError
-
-#: A key that stands twice is a fault for us, but Merlin takes the last of them.
-_TWICE = "this key stands on line"
 
 # A shorter file without anchors is not looked at for its size: that would read it twice.
 _LONG = 1024**2
@@ -81,7 +78,8 @@ class Document:
             return
         if problem.path[:1] in (("user",), ("description",)) and problem.severity == "warning":
             return
-        if problem.message.startswith(_TWICE):
+        if problem.code == TWICE:
+            # A fault for us; but Merlin takes the last of them.
             problem = replace(problem, severity="warning")
         self.problems.append(problem.at(self.source.shown, problem.line, problem.column))
 
