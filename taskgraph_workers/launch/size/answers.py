@@ -76,15 +76,13 @@ def _by_fewer(problem: Problem, climb: Climb, work: Work) -> int | None:
     """A bound for every mixture, from the worst mixture of fewer workers."""
     if not climb.corner.picks or problem.ways == 1:
         return None
-    part = work.part(work.left // 2)
-    before = part.left
+    picks, runs = climb.corner.picks, climb.corner.packing.runs
     try:
-        smaller, saved = shrink(problem, climb.corner.picks, climb.corner.packing.runs, part)
-        return saved + Climb(smaller, part).run().upper if saved else None
+        with work.part(work.left // 2) as part:
+            smaller, saved = shrink(problem, picks, runs, part)
+            return saved + Climb(smaller, part).run().upper if saved else None
     except OutOfWork:
         return None
-    finally:
-        work.left -= before - max(part.left, 0)
 
 
 def _takes(groups: Sequence[WorkerGroup]) -> list[str]:

@@ -222,13 +222,11 @@ class _Search:
         whole = self._prices.runs
         for opened in (0, 1, 3):
             runs = [(pattern, max(times - opened, 0)) for pattern, times in whole]
-            part = self._work.part(2_000)
-            before = part.left
             try:
-                found = self._from(runs, target, part)
+                with self._work.part(2_000) as part:
+                    found = self._from(runs, target, part)
             except OutOfWork:
                 found = None
-            self._work.left -= before - max(part.left, 0)
             if found is not None:
                 return found
         return None

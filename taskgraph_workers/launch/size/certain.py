@@ -44,10 +44,8 @@ def certain(problem: Problem, work: Work) -> Certain:
         lower = best.lower if best else 0
         if case.upper <= lower:
             break
-        part = work.part(work.left // 2)
-        before = part.left
-        found = blocked(case.others, case.kind, lower - case.kind.nodes, part)
-        work.left -= before - max(part.left, 0)
+        with work.part(work.left // 2) as part:
+            found = blocked(case.others, case.kind, lower - case.kind.nodes, part)
         unsure = max(unsure, found.upper + case.kind.nodes)
         if best is None or found.lower + case.kind.nodes > best.lower:
             nodes = found.lower + case.kind.nodes

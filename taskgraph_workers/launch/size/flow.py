@@ -66,7 +66,7 @@ def _push(
 ) -> int:
     """Send along a path what all of it can take."""
     back = [(following, group) for (_, group), (following, _) in zip(path, path[1:])]
-    pushed = min(most, spare[path[-1][1]], *(flows[lot][group] for lot, group in back), most)
+    pushed = min(most, spare[path[-1][1]], *(flows[lot][group] for lot, group in back))
     for lot, group in path:
         flows[lot][group] += pushed
     for lot, group in back:

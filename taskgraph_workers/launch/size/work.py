@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class OutOfWork(Exception):
     """No step is left: what was found so far has to do."""
@@ -19,6 +22,12 @@ class Work:
         if self.left < 0:
             raise OutOfWork
 
-    def part(self, steps: int) -> Work:
-        """Work of its own, no more than is left here: to be taken off by :meth:`took`."""
-        return Work(max(min(steps, self.left), 0))
+    @contextmanager
+    def part(self, steps: int) -> Iterator[Work]:
+        """Work of its own, no more than is left here, from which what it takes is taken off."""
+        most = max(min(steps, self.left), 0)
+        part = Work(most)
+        try:
+            yield part
+        finally:
+            self.left -= most - max(part.left, 0)

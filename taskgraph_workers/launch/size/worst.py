@@ -89,10 +89,9 @@ class Climb:
         return best
 
     def _pack(self, counts: Counts) -> Packing:
-        part = self._work.part(self._work.left // 4)
-        before = part.left
-        packing = pack(load_of(self.problem, counts), part)
-        self._work.left -= min(before - max(part.left, 0) + 20, self._work.left)
+        with self._work.part(self._work.left // 4) as part:
+            packing = pack(load_of(self.problem, counts), part)
+        self._work.left -= min(20, self._work.left)
         return packing
 
     def run(self) -> Worst:
