@@ -152,6 +152,15 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:MOST_NAMES]) + more
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things for a message.
+
+    >>> counted(1, "node"), counted(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
 def unglued(key: object, value: object) -> str:
     """A hint for a key of YAML that took its value with it, since no blank is behind its colon.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from taskgraph_workers.errors import Problem, did_you_mean
+from taskgraph_workers.errors import Problem, counted, did_you_mean
 from taskgraph_workers.machines import Node
 from taskgraph_workers.units import mib_floor, mib_text
 
@@ -49,13 +49,13 @@ def _count(key: str, value: str) -> int:
 def node_text(node: Node | None) -> str:
     """What a node has, as people say it.
 
-    >>> node_text(Node(36, 4)), node_text(None)
-    ('36 cores, 4 GPUs', 'unknown')
+    >>> node_text(Node(36, 1)), node_text(None)
+    ('36 cores, 1 GPU', 'unknown')
     """
     if node is None:
         return "unknown"
-    parts = [] if node.cores is None else [f"{node.cores} cores"]
-    parts += [] if node.gpus is None else [f"{node.gpus} GPUs"]
+    parts = [] if node.cores is None else [counted(node.cores, "core")]
+    parts += [] if node.gpus is None else [counted(node.gpus, "GPU")]
     parts += [] if node.memory_mib is None else [f"{mib_text(node.memory_mib)} of memory"]
     return ", ".join(parts)
 

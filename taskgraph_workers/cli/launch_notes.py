@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from taskgraph_workers.cli.layout import Styled
 from taskgraph_workers.cli.output import Output
-from taskgraph_workers.errors import Problem, WorkersError, dotted
+from taskgraph_workers.errors import Problem, WorkersError, counted, dotted
 
 if TYPE_CHECKING:
     from taskgraph_workers.cli.launching import Plan
@@ -62,8 +62,7 @@ def verdict(plan: Plan) -> str:
     parts = ["the job would never start"] * bool(plan.blockers) + parts
     if not parts:
         return ""
-    nodes = plan.sizing.nodes
-    return f"{nodes} node{'s' * (nodes != 1)}; but as it is, {', and '.join(parts)}"
+    return f"{counted(plan.sizing.nodes, 'node')}; but as it is, {', and '.join(parts)}"
 
 
 def _and(names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from taskgraph_workers.cli import facts, launch_notes
 from taskgraph_workers.cli.layout import Styled
 from taskgraph_workers.cli.output import Output
+from taskgraph_workers.errors import counted
 
 if TYPE_CHECKING:
     from taskgraph_workers.cli.launching import Plan
@@ -54,7 +55,7 @@ def summary(plan: Plan) -> Iterator[str]:
         others = ", ".join(f"--group {name}" for name in plan.ask.others)
         yield f"  not these, which have an allocation of their own: {others}"
     mode = plan.sizing.mode
-    yield f"{_nodes(plan.sizing.nodes)} ({mode}: {_ASKS[mode]})"
+    yield f"{counted(plan.sizing.nodes, 'node')} ({mode}: {_ASKS[mode]})"
     yield from (f"  {why}" for why in _reason(plan.sizing.sizes.get(mode), mode))
     yield _job(plan)
 
@@ -106,10 +107,6 @@ def time_text(seconds: int) -> str:
     return f"{days}-{clock:0>8}" if days else clock
 
 
-def _nodes(number: int) -> str:
-    return f"{number} node" + ("" if number == 1 else "s")
-
-
 # --- --size ---------------------------------------------------------------------------------
 
 
@@ -137,7 +134,7 @@ def show_size(plan: Plan, output: Output, as_json_: bool) -> None:
 
 def _show_group(group: WorkerGroup, output: Output) -> None:
     why = f" ({group.why})" if group.why else ""
-    output.line(Styled(group.name, "bold"), f": {_counted(group.number, 'worker')}{why}")
+    output.line(Styled(group.name, "bold"), f": {counted(group.number, 'worker')}{why}")
     if group.queues:
         output.line(f"  serve {', '.join(group.queues)}")
     for demand in group.demands:
@@ -147,29 +144,16 @@ def _show_group(group: WorkerGroup, output: Output) -> None:
 
 
 def _demand(demand: Demand, group: WorkerGroup) -> str:
+    from taskgraph_workers.launch.size.words import needed
+
     where = "" if demand.step in group.named or not group.named else "; not named, but queued there"
     inside = "" if demand.launcher else ", inside of its worker"
-    return f"{demand_text(demand)}{inside}" + (f" ({demand.why})" if demand.why else "") + where
-
-
-def demand_text(demand: Demand) -> str:
-    """What a task takes, as people say it."""
-    parts = [_counted(demand.cores, "core")]
-    parts += [_counted(demand.gpus, "GPU")] if demand.gpus else []
-    parts += [f"{demand.memory_mib} MiB"] if demand.memory_mib else []
-    each = " and ".join(parts)
-    if demand.nodes == 1:
-        return each
-    return f"{demand.nodes} nodes x " + (f"({each})" if len(parts) > 1 else each)
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}" + ("" if number == 1 else "s")
+    return f"{needed(demand)}{inside}" + (f" ({demand.why})" if demand.why else "") + where
 
 
 def _show_size(mode: str, size: Size | None, plan: Plan, output: Output) -> None:
     taken = mode == plan.sizing.mode
-    said = f"unknown ({_unknown(mode, plan)})" if size is None else _nodes(size.nodes)
+    said = f"unknown ({_unknown(mode, plan)})" if size is None else counted(size.nodes, "node")
     if size is not None and not size.exact:
         said += " at most"
     output.line(
@@ -184,6 +168,7 @@ def _show_size(mode: str, size: Size | None, plan: Plan, output: Output) -> None
 def _unknown(mode: str, plan: Plan) -> str:
     """Why an answer is not known, or what it needs."""
     from taskgraph_workers.launch.size.build import unknown
+    from taskgraph_workers.launch.size.words import node_option
 
     if mode == "exclusive":
         return "no task has a launcher"
@@ -191,8 +176,7 @@ def _unknown(mode: str, plan: Plan) -> str:
         return "no study to count tasks in"
     if plan.node is None:
         return "needs --node"
-    words = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
-    return "needs --node " + ",".join(words[axis] for axis in unknown(plan.ask.groups, plan.node))
+    return f"needs {node_option(unknown(plan.ask.groups, plan.node))}"
 
 
 def _picture(plan: Plan, output: Output) -> None:

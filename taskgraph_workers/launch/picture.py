@@ -8,8 +8,9 @@ from itertools import groupby
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
+from taskgraph_workers.errors import counted
 from taskgraph_workers.launch.model import Layout, NodeLayout, Share
-from taskgraph_workers.launch.size.words import counted, each_of
+from taskgraph_workers.launch.size.words import each_of
 
 if TYPE_CHECKING:
     from taskgraph_workers.machines import Node

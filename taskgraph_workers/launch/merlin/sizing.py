@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from taskgraph_workers.errors import Path
+from taskgraph_workers.errors import Path, counted
 from taskgraph_workers.launch.merlin import dropped
 from taskgraph_workers.launch.merlin.demands import Asked, Row, Unread, calls, peak, replaced
 from taskgraph_workers.launch.merlin.flags import TOOLS, Options, options
@@ -77,6 +77,7 @@ def demand(
         launcher=bool(found.each),
         walltime_s=walltime,
         written_nodes=_written_nodes(run, found, type, size.nodes),
+        says_nodes=_says_nodes(run, found, type),
         whole=whole,
         why=_why(run, size, (bool(found.each), whole), len(shapes)),
         line=line,
@@ -196,15 +197,32 @@ def _writes_nodes(run: Run, found: Found, type: str) -> bool:
     return False
 
 
+def _says_nodes(run: Run, found: Found, type: str) -> bool:
+    """Whether every launch has its nodes in a flag; see Demand."""
+    row = next(_rows(run, found.each, type))
+    raw = "nodes" in raw_flags(run, type, row).sizes
+    return all(raw or _has_flag(run, one, env, row) for one, env in found.each)
+
+
+def _has_flag(run: Run, one: Launch, env: Mapping[str, str], row: Row) -> bool:
+    """Whether nodes are said behind a launch, or Merlin writes them there, out of the key."""
+    tool = TOOLS.get(one.tool)
+    if tool is not None:
+        words = [replaced(value(word, env), row) for word in one.words]
+        return "nodes" in options(tool, words).sizes
+    if one.alloc:
+        return "n" in one.alloc or "," in one.alloc
+    return one.tool == "VLAUNCHER" or "nodes" in run.sizes
+
+
 def _why(run: Run, size: Shape, how: tuple[bool, bool], kinds: int) -> str:
     """How the numbers came about; ``how``: by a launcher, and whether it takes whole nodes."""
     launcher, whole = how
     words = ", ".join(f"{key} {run.sizes[key]}" for key in KEYS if key in run.sizes)
     if not launcher:
         return f"no launcher: it runs inside its worker{', with ' + words if words else ''}"
-    gpus = f" and {size.gpus} GPU" + "s" * (size.gpus != 1) if size.gpus else ""
-    cores = f"{size.cores} core" + "s" * (size.cores != 1)
-    where = f"on {size.nodes} node" + "s" * (size.nodes != 1)
+    gpus = f" and {counted(size.gpus, 'GPU')}" if size.gpus else ""
+    each = f"{counted(size.cores, 'core')}{gpus} a node, on {counted(size.nodes, 'node')}"
     most = ", the most over the parameters" if kinds > 1 else ""
     all_of_it = ", of which it takes the whole" if whole else ""
-    return f"{words or 'as its launcher says'}: {cores}{gpus} a node, {where}{all_of_it}{most}"
+    return f"{words or 'as its launcher says'}: {each}{all_of_it}{most}"

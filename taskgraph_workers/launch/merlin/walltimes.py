@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from taskgraph_workers import units
+from taskgraph_workers.errors import counted
 
 #: Fewer seconds than anybody asks for: more likely they are meant as minutes.
 _FEW_S = 600
@@ -45,12 +46,8 @@ def walltime(said: object, written: str | None) -> Walltime:
     hint = f'write it as Merlin reads it: "{clock(total)}"'
     if merlins is None:
         return Walltime(total, f"Merlin can't read {text}; launch takes {total} seconds", hint)
-    what = f"Merlin reads {text} as {_seconds(merlins)}: it deletes the letters"
+    what = f"Merlin reads {text} as {counted(merlins, 'second')}: it deletes the letters"
     return Walltime(total, f"{what}; launch takes {total} seconds", hint)
-
-
-def _seconds(number: int) -> str:
-    return f"{number} second" + "s" * (number != 1)
 
 
 def _number(number: int, written: str | None) -> Walltime:
@@ -63,7 +60,7 @@ def _number(number: int, written: str | None) -> Walltime:
         hint = f'put it in quotes: "{written}"'
         return Walltime(meant, f"{what}{also}; launch takes {clock(meant)}", hint)
     if total < _FEW_S:
-        what = f"a walltime of {total} is {_seconds(total)} to Merlin, and to launch"
+        what = f"a walltime of {total} is {counted(total, 'second')} to Merlin, and to launch"
         return Walltime(total, what, f'if minutes are meant, write "{clock(total * 60)}"')
     return Walltime(total)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from taskgraph_workers.errors import counted
 from taskgraph_workers.launch.model import Demand, Size, Stage, WorkerGroup
 from taskgraph_workers.launch.size import words
 from taskgraph_workers.launch.size.build import AXES, asked, build, counting, is_split, kind_of
@@ -32,11 +33,11 @@ def exclusive_size(groups: Sequence[WorkerGroup]) -> Size | None:
         widest = max(group.demands, key=_as_written)
         nodes = group.number * _as_written(widest)
         total += nodes
-        each = words.counted(_as_written(widest), "node")
+        each = counted(_as_written(widest), "node")
         why.append(f"{group.name}: {group.number} x {each} ({widest.step}) = {nodes}")
         parts.append(str(nodes))
     if len(parts) > 1:
-        why.append(f"{' + '.join(parts)} = {words.counted(total, 'node')}")
+        why.append(f"{' + '.join(parts)} = {counted(total, 'node')}")
     return Size(total, True, tuple(why))
 
 
@@ -106,7 +107,7 @@ def _explained(found: Worst, groups: Sequence[WorkerGroup], problem: Problem) ->
     lines = [f"{who}: {_bounds(found.counts, found.lower, groups, problem)}"]
     if found.lower < found.upper:
         lines.append(
-            f"{words.counted(found.upper, 'node')} are enough for all that can run at once, and"
+            f"{counted(found.upper, 'node')} are enough for all that can run at once, and"
             f" {found.lower} are needed; the search for what is between was cut short"
         )
     return lines
@@ -135,7 +136,7 @@ def _bounds(counts: Counts, nodes: int, groups: Sequence[WorkerGroup], problem: 
         if total:
             have = problem.capacity[place] * nodes
             taken.append(f"{words.amount(AXES[axis], total)} of {words.bare(AXES[axis], have)}")
-    return f"{' and '.join(taken)} on {words.counted(nodes, 'node')}; fewer won't do"
+    return f"{' and '.join(taken)} on {counted(nodes, 'node')}; fewer won't do"
 
 
 # --- certain --------------------------------------------------------------------------------
@@ -160,19 +161,19 @@ def _waits(found: Certain, groups: Sequence[WorkerGroup], problem: Problem) -> l
     lines = []
     if found.blocked.runs:
         ways = "; ".join(
-            f"{words.counted(times, 'node')} with {mixture(pattern, groups, problem)}"
+            f"{counted(times, 'node')} with {mixture(pattern, groups, problem)}"
             for pattern, times in found.blocked.runs
         )
         lines.append(
             f"the other workers' tasks can leave no room for {step} on"
-            f" {words.counted(found.blocked.lower, 'node')} ({ways})"
+            f" {counted(found.blocked.lower, 'node')} ({ways})"
         )
     else:
         lines.append(f"the other workers' tasks always leave room for {step}")
-    lines.append(f"and a task of it takes {words.counted(found.kind.nodes, 'node')} more")
+    lines.append(f"and a task of it takes {counted(found.kind.nodes, 'node')} more")
     if found.lower < found.upper:
         lines = [
-            f"{words.counted(found.upper, 'node')} are surely enough, and"
+            f"{counted(found.upper, 'node')} are surely enough, and"
             f" {found.lower} are needed; the search for what is between was cut short"
         ]
     return lines

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from taskgraph_workers.errors import Problem
+from taskgraph_workers.errors import Problem, counted
 from taskgraph_workers.launch.model import Demand, WorkerGroup
-from taskgraph_workers.launch.size import words
 from taskgraph_workers.launch.size.build import AXES, bound, has, needs
-from taskgraph_workers.launch.size.words import amount, needed
+from taskgraph_workers.launch.size.words import amount, needed, node_option
 from taskgraph_workers.machines import Node
 
 #: No machine has more nodes (Fugaku has 158,976), and so many workers can't be told apart any more.
@@ -17,12 +16,10 @@ MOST = 200_000
 #: No node has more cores, or more GPUs.
 MOST_OF_A_NODE = 100_000
 
-_OPTIONS = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
-
 
 def too_many_nodes(nodes: int) -> Problem:
     """The problem that no machine has so many nodes."""
-    what = f"{words.counted(nodes, 'node')} are more than any machine has"
+    what = f"{counted(nodes, 'node')} are more than any machine has"
     return Problem(what, hint=f"up to {MOST} can be worked with")
 
 
@@ -41,7 +38,7 @@ def _of_all(
     for axis, have in zip(AXES, has(node)):
         if axis != "memory_mib" and have is not None and have > MOST_OF_A_NODE:
             what = f"no node has {amount(axis, have)}"
-            yield Problem(what, hint=f"--node {_OPTIONS[axis]} says what a node really has")
+            yield Problem(what, hint=f"{node_option([axis])} says what a node really has")
     workers = sum(group.number for group in groups)
     if workers > MOST:
         most = max(groups, key=lambda group: group.number)
@@ -80,10 +77,9 @@ def _too_large(group: WorkerGroup, demand: Demand, node: Node | None) -> Iterato
     have = " and ".join(amount(axis, has(node)[AXES.index(axis)] or 0) for axis in over)
     what = f"a worker of {group.name} holds" if group.holds else f"a task of {demand.step} takes"
     spread = "" if group.holds else "spread it over more nodes, or "
-    options = ",".join(_OPTIONS[axis] for axis in over)
     yield Problem(
         f"{what} {needed(demand)}, and no node has more than {have}",
-        hint=f"{spread}ask for less; --node {options} says what a node really has",
+        hint=f"{spread}ask for less; {node_option(over)} says what a node really has",
         line=demand.line or group.line,
     )
 

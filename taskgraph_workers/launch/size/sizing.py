@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from taskgraph_workers.errors import Problem
+from taskgraph_workers.errors import Problem, counted
 from taskgraph_workers.launch.model import (
     MODES,
     LaunchError,
@@ -23,8 +23,6 @@ from taskgraph_workers.launch.size.answers import (
 from taskgraph_workers.launch.size.build import unknown
 from taskgraph_workers.launch.size.refuse import MOST, beyond, refusals, too_many_nodes
 from taskgraph_workers.machines import Node
-
-_OPTIONS = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
 
 
 def size(
@@ -109,7 +107,7 @@ def _hold(
         what = f"{workers} hold what their tasks take from their start on: that is not on"
         hint = f"--nodes {least.nodes} or more, or leave the number out; or start fewer workers"
         line = max(holding, key=lambda group: group.number).line
-        raise LaunchError(Problem(f"{what} {words.counted(given, 'node')}", hint=hint, line=line))
+        raise LaunchError(Problem(f"{what} {counted(given, 'node')}", hint=hint, line=line))
 
 
 def _note(missing: Sequence[str], groups: Sequence[WorkerGroup]) -> Problem:
@@ -117,11 +115,10 @@ def _note(missing: Sequence[str], groups: Sequence[WorkerGroup]) -> Problem:
     demands = [demand for group in groups for demand in group.demands]
     first = [next(d for d in demands if getattr(d, axis)) for axis in missing]
     takes = [f"{d.step} takes {words.amount(x, getattr(d, x))}" for d, x in zip(first, missing)]
-    options = ",".join(_OPTIONS[axis] for axis in missing)
     much = [f"how {'much' if x == 'memory_mib' else 'many'} {words.NAMES[x]}" for x in missing]
     return Problem(
         f"{' and '.join(much)} a node has is unknown; of one, {', '.join(takes)}",
-        hint=f"--node {options} says it; without it only `exclusive` can be told",
+        hint=f"{words.node_option(missing)} says it; without it only `exclusive` can be told",
         severity="warning",
         line=first[0].line,
     )
@@ -140,10 +137,10 @@ def _disagreement(
         if given < answer.nodes
         else "the others stay idle"
     )
-    enough = f"{words.counted(answer.nodes, 'node')} ({name}) are what all tasks at once take"
+    enough = f"{counted(answer.nodes, 'node')} ({name}) are what all tasks at once take"
     return (
         Problem(
-            f"the allocation is written as {words.counted(given, 'node')}, but {enough}: {fewer}",
+            f"the allocation is written as {counted(given, 'node')}, but {enough}: {fewer}",
             hint="leave the number out, and it is worked out",
             severity="warning",
         ),
@@ -156,7 +153,7 @@ def _untold(
     """Why the answer that is wanted can't be told, and what tells it."""
     if taken not in MODES:
         return Problem(f"{taken!r} is no way to size", hint=f"there is: {', '.join(MODES)}")
-    options = ",".join(_OPTIONS[axis] for axis in missing) or "cores=N"
+    option = words.node_option(missing or ("cores",))
     if taken == "useful" and not missing and not stages:
         return Problem(
             "how many tasks there can be at once is unknown, so `useful` can't be told",
@@ -166,9 +163,9 @@ def _untold(
         return Problem(
             "how many nodes the workers take can't be told: no step says `nodes` or has a launcher"
             + ("" if mode else ", and what a node has is unknown"),
-            hint=f"--node {options} says what a node has; or say the nodes: --nodes N",
+            hint=f"{option} says what a node has; or say the nodes: --nodes N",
         )
     return Problem(
         f"what a node has is unknown, so `{taken}` can't be told",
-        hint=f"--node {options} says it; or say the nodes: --nodes N",
+        hint=f"{option} says it; or say the nodes: --nodes N",
     )

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from taskgraph_workers.errors import counted
 from taskgraph_workers.launch.model import Demand
 from taskgraph_workers.launch.size.build import AXES, needs, nodes_of
 from taskgraph_workers.units import mib_text
 
 #: The axes as people call them.
 NAMES = {"cores": "cores", "gpus": "GPUs", "memory_mib": "memory"}
+
+_OPTIONS = {"cores": "cores=N", "gpus": "gpus=N", "memory_mib": "memory=SIZE"}
+
+
+def node_option(axes: Iterable[str]) -> str:
+    """The option that says how much of these a node has.
+
+    >>> node_option(["cores", "memory_mib"])
+    '--node cores=N,memory=SIZE'
+    """
+    return f"--node {','.join(_OPTIONS[axis] for axis in axes)}"
 
 
 def amount(axis: str, value: int) -> str:
@@ -26,15 +38,6 @@ def amount(axis: str, value: int) -> str:
 def bare(axis: str, value: int) -> str:
     """The same without the name of a thing, behind an amount that has it."""
     return mib_text(value) if axis == "memory_mib" else str(value)
-
-
-def counted(number: int, word: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "node"), counted(2, "node")
-    ('1 node', '2 nodes')
-    """
-    return f"{number} {word}" + ("" if number == 1 else "s")
 
 
 def needed(demand: Demand) -> str:
