@@ -20,6 +20,7 @@ from typing import Any
 
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import LaunchError
+from taskgraph_workers.launch.undisturbed import undisturbed
 from taskgraph_workers.schedulers.base import (
     ID,
     Answer,
@@ -117,19 +118,20 @@ def submit(
         keep(launch)
     except OSError as error:
         raise LaunchError(Problem(f"can't be written: {error.strerror}", file=base)) from None
-    try:
-        job = scheduler.submitted(run(scheduler.submit(os.path.abspath(script), submission.text)))
-    except SchedulerError as error:
-        with suppress(OSError):
-            keep(replace(launch, refused=str(error)))
-        raise
-    launch = replace(launch, job=job)
-    try:
-        keep(launch)
-    except OSError as error:
-        # The job is there all the same, and nobody must lose sight of it.
-        what = f"its id can't be kept in {launch.folder}: {error.strerror}"
-        return launch, State("unknown", what)
+    with undisturbed():
+        try:
+            submitting = scheduler.submit(os.path.abspath(script), submission.text)
+            launch = replace(launch, job=scheduler.submitted(run(submitting)))
+        except SchedulerError as error:
+            with suppress(OSError):
+                keep(replace(launch, refused=str(error)))
+            raise
+        try:
+            keep(launch)
+        except OSError as error:
+            # The job is there all the same, and nobody must lose sight of it.
+            what = f"its id can't be kept in {launch.folder}: {error.strerror}"
+            return launch, State("unknown", what)
     return launch, _accepted(launch, scheduler, run)
 
 

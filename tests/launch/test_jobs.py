@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -111,6 +112,30 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path):
     with pytest.raises(WorkersError, match="launches: can't be written"):
         submit(queue)
     assert queue.asked == []
+
+
+@pytest.mark.parametrize(
+    ("number", "ended"), [(2, -signal.SIGINT), (15, -signal.SIGTERM), (1, -signal.SIGHUP)]
+)
+def test_ended_while_the_scheduler_is_asked(number: int, ended: int):
+    """The id is kept first, since the job is there in any case; saying it twice counts at once."""
+    program = (
+        "import os, sys\n"
+        f"sys.path[:0] = {sys.path!r}\n"
+        "from scheduler_stand_in import Queue\n"
+        "from taskgraph_workers.launch import jobs\n"
+        "queue = Queue()\n"
+        "def run(command):\n"
+        "    for _ in range(int(sys.argv[1])):\n"
+        f"        os.kill(os.getpid(), {number})\n"
+        "    return queue.run(command)\n"
+        "jobs.submit('launches', jobs.Submission('x', {}), queue, run)\n"
+    )
+    command = [sys.executable, "-c", program]
+    once = subprocess.run([*command, "1"], check=False, stderr=subprocess.DEVNULL)
+    assert once.returncode == ended
+    subprocess.run([*command, "2"], check=False, stderr=subprocess.DEVNULL)
+    assert [launch.job for launch in jobs.launches("launches")] == ["41", None]
 
 
 class Full(Queue):
