@@ -172,7 +172,7 @@ class Scheduler(Protocol):
         """Asks how a job is."""
 
     def state(self, job: str, answer: Answer) -> State:
-        """How it is."""
+        """How it is. Raises SchedulerError for an answer that says nothing of any job."""
 
     def end(self, job: str) -> Command | None:
         """Tells the script alone to end its workers warmly; None where only a file can."""
