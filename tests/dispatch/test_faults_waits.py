@@ -1,0 +1,126 @@
+"""How long is waited after faults: longer each time, never longer than needed."""
+
+from __future__ import annotations
+
+import pytest
+from dispatching import World, down
+from ledgers import NOW
+from sqlalchemy import event
+
+from taskgraph_workers.dispatch.brokers.base import BrokerDown
+from taskgraph_workers.dispatch.ledger import attempts, queries
+from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
+from taskgraph_workers.dispatch.means import Pace
+from taskgraph_workers.dispatch.model import Status
+from taskgraph_workers.dispatch.relay import relay
+from tests.dispatch.test_faults_broker import Queue
+
+
+def test_who_can_not_be_asked_about_is_asked_less_and_less(world: World):
+    """An hour of no answer costs few calls."""
+    world.send("r1")
+    world.turns(2)
+    (handle,) = world.service.statuses
+    world.service.statuses[handle] = Status("unknown")
+    before = world.service.calls["poll"]
+    world.turns(360, after_s=10.0)
+    assert 10 < world.service.calls["poll"] - before < 25
+
+
+def test_what_waited_behind_another_keeps_its_own_count(world: World):
+    """An attempt that was not tried itself is not as good as new by that."""
+    world.send("r1")
+    world.service.before["find"] = [down()] * 3
+    world.turns(6)
+    found = world.ledger.see(attempts.read, "r1", 1)
+    assert found is not None
+    assert found.tries == 3
+    world.loop.means.failed_reaching("local")
+    world.loop.means.down["local"].until = world.clock.now + 500
+    world.clock.now += 400
+    world.turns(1)
+    found = world.ledger.see(attempts.read, "r1", 1)
+    assert found is not None
+    assert (found.tries, found.owner) == (3, None)
+
+
+def test_a_cancellation_is_followed_closely(world: World):
+    """However old the training is: whoever canceled it waits for its end."""
+    world.send("r1")
+    world.turns(2)
+    world.clock.now += 86400.0
+    world.ledger.do(attempts.ask_cancel, "r1", world.clock.now)
+    world.service.before["cancel"] = [down()]
+    world.turns(1, after_s=0.0)
+    due = world.ledger.see(queries.next_due)
+    assert due is not None
+    assert due - world.clock.now < 1.0
+
+
+def test_end_messages_are_tried_again_soon(world: World):
+    """A broker that was down for a moment has them within seconds, all of them."""
+    world.send("r1", "r2", trainingVmSku="ND7")
+    queue = Queue(faults={"publish": [BrokerDown("no")]})
+    world.loop.intake.take(10)
+    assert relay(world.loop.means, queue) == 0
+    world.clock.now += 2.0
+    assert relay(world.loop.means, queue) == 2
+    assert queue.ends == ["r1/1", "r2/1"]
+
+
+def test_a_fault_of_the_ledger_costs_seconds_not_the_time_of_an_owner(world: World):
+    """What was under way when it failed is gone on with as soon as it works again."""
+    world.send("r1")
+    submit = world.service.submit
+
+    def fails(job: object) -> str:
+        world.service.submit = submit  # type: ignore[method-assign]
+        submit(job)  # type: ignore[arg-type]
+        world.service.end()
+        raise LedgerUnavailable(*_problem())
+
+    world.service.submit = fails  # type: ignore[method-assign]
+    world.loop.looked_at_owners = world.clock.now
+    world.loop.run(until_idle=True)
+    assert world.states() == {"r1": "succeeded"}
+    assert list(world.service.starts.values()) == [1]
+    assert world.clock.now - NOW < Pace().rest_s
+
+
+def _problem() -> tuple[object, ...]:
+    from taskgraph_workers.errors import Problem
+
+    return (Problem("the ledger is away"),)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "told"),
+    [("PRAGMA query_only=ON", "read-only"), ("PRAGMA max_page_count=1", "the disk is full")],
+)
+def test_a_ledger_that_can_not_be_written(world: World, pragma: str, told: str):
+    """T6: read-only or full, it says so and waits; when that is over, nothing is lost."""
+    for number in range(40):
+        world.send(f"r{number}", trainingBaseModelBlobId="m" * 2000)
+    broken = [True]
+
+    def spoil(raw: object, *_: object) -> None:
+        raw.execute(pragma if broken else "PRAGMA query_only=OFF")  # type: ignore[attr-defined]
+        if not broken:
+            raw.execute("PRAGMA max_page_count=1073741823")  # type: ignore[attr-defined]
+
+    event.listen(world.ledger.engine, "checkout", spoil)
+    naps: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        world.clock.sleep(seconds)
+        naps.append(seconds)
+        if len(naps) == 50:
+            broken.clear()
+        world.service.end()
+
+    world.loop.sleep = sleep
+    world.loop.run(until_idle=True)
+    assert told in world.said.getvalue()
+    assert set(world.states().values()) == {"succeeded"}
+    assert len(world.states()) == len(world.ends()) == 40
+    world.check_promises()
