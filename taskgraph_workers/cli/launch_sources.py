@@ -135,10 +135,7 @@ class Spec:
     @property
     def scheduler(self) -> str | None:
         """The scheduler that its batch block names, if that is one."""
-        from taskgraph_workers import schedulers
-
-        kind = self._spec.batch.type
-        return next((each for each in schedulers.NAMES if kind.startswith(each)), None)
+        return self._spec.batch.scheduler
 
     def ask(self, node: Node | None, scheduler: str) -> Ask:
         """What it asks for, on such nodes; the cluster's lines of set-up come first."""

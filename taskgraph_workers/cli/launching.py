@@ -14,7 +14,7 @@ from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
 
 if TYPE_CHECKING:
-    from taskgraph_workers.launch.model import Ask, Header, Layout, Sizing, WorkerGroup
+    from taskgraph_workers.launch.model import Ask, Demand, Header, Layout, Sizing, WorkerGroup
     from taskgraph_workers.launch.script import Script
     from taskgraph_workers.machines import Cluster, Node
     from taskgraph_workers.schedulers.base import Job, Scheduler, Start
@@ -298,4 +298,14 @@ def _start(group: WorkerGroup, plan: Plan, command: str) -> Start:
         gpus=max((demand.gpus for demand in group.demands), default=0) if holds else 0,
         memory_mib=max((d.memory_mib for d in group.demands), default=0) or None,
         task_gpus=gpus.pop() if len(gpus) == 1 else None,
+        task_nodes=_task_nodes(own, plan.node),
     )
+
+
+def _task_nodes(demands: Iterable[Demand], node: Node | None) -> int | None:
+    """On how many nodes those were sized that don't say it; None where they differ.
+
+    Where nobody knows a node's cores, a task may need more than one has, and is left to itself.
+    """
+    found = {demand.nodes for demand in demands if not demand.says_nodes}
+    return found.pop() if len(found) == 1 and node is not None and node.cores else None

@@ -29,7 +29,9 @@ class Demand:
     ``launcher`` says that the task itself starts its processes on the nodes (``srun``, ``flux
     run``); without one it runs inside its worker, on one node. ``why`` is how the numbers came
     about, as a sentence. ``written_nodes`` is how many nodes somebody wrote down, launcher or not;
-    0 where nobody did. ``whole``: nothing else may be on its nodes, however large these are.
+    0 where nobody did. ``says_nodes``: each of its launches has a flag for that, so that none is
+    left to what the launcher makes of the others. ``whole``: nothing else may be on its nodes,
+    however large these are.
     """
 
     step: str
@@ -40,6 +42,7 @@ class Demand:
     launcher: bool = True
     walltime_s: int | None = None
     written_nodes: int = 0
+    says_nodes: bool = False
     whole: bool = False
     why: str = ""
     line: int = 0

@@ -7,7 +7,7 @@ its own way are its ``shell`` functions. The order of a script:
 2. the environment: lines of the user's, as they are;
 3. what the job was given: its time, the margin, what tells that the work is done;
 4. functions: the scheduler's, and those that watch over the workers;
-5. the groups, each started by one line;
+5. the groups, each started by one line, and those that hold something first;
 6. the loop that ends once no worker is left.
 
 Workers are asked to end, by a TERM, at whatever comes first: a signal to the script (a
@@ -266,7 +266,8 @@ def _texts(script: Script) -> Iterator[str]:
 
 def _groups(script: Script, scheduler: Scheduler) -> Iterator[str]:
     problems: list[Problem] = []
-    for group in script.starts:
+    # Those that hold come first, or tasks of others might have their cores by then.
+    for group in sorted(script.starts, key=lambda start: not start.holds):
         try:
             yield scheduler.start(group)
             yield f"started {quoting.word(group.name)}"

@@ -16,6 +16,7 @@ mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 next_node=0
 # Where workers have their process ids, on each node: for this run of this job, and no other.
 worker_folder=/tmp/workers-$UID-$SLURM_JOB_ID-$RANDOM$RANDOM
+holders=() # the sruns of workers that hold something, until those have it
 
 # A worker may end, or fail, without the others of its step: --wait=0, --kill-on-bad-exit=0.
 worker_step() { srun --export=ALL --mpi=none --input=none --wait=0 --kill-on-bad-exit=0 "$@"; }
@@ -46,15 +47,38 @@ threads() { # NODE
     echo $((cpus > sockets * cores && sockets * cores > 0 ? cpus / (sockets * cores) : 1))
 }
 
-# Workers that hold cores and GPUs get them from srun, each its own. The others hold nothing, since
-# their tasks bring an srun: --overlap lets it have the cores, -O more workers than cores be there.
-start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES-OF-ITS-TASKS] COMMAND
+# Waits until each worker that holds something has it. Tasks of other workers could take its cores
+# before, and srun would ask for them in vain for as long as there are tasks. Steps without their
+# cores are not in the list, and those that are no srun's, such as 7.batch, have no number.
+await_holders() {
+    local limit=$((SECONDS + 60)) index there
+    while [ -z "${asked-}" ]; do
+        for index in "${!holders[@]}"; do
+            is_running "${holders[index]}" || unset "holders[index]"
+        done
+        [ ${#holders[@]} -gt 0 ] || return 0
+        there=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i) || break
+        [ "$(grep -c '\.[0-9][0-9]*$' <<<"$there")" -lt ${#holders[@]} ] || break
+        if [ "$SECONDS" -ge "$limit" ]; then
+            say "some workers still wait for what they hold: the others start all the same"
+            break
+        fi
+        sleep 0.5
+    done
+    holders=()
+}
+
+# Workers that hold cores and GPUs get them from srun, each its own; their groups come first. The
+# others hold nothing, since their tasks bring an srun: --overlap lets it have the cores, -O more
+# workers than cores be there. What such an srun says of GPUs and nodes goes before gres, task_nodes.
+start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES task_nodes=N] COMMAND
     local name=$1 command=${*: -1} first=0 on='' cores='' gpus=0 memory='' gres=''
-    local said count node cpus counts
+    local said count node cpus counts task_nodes=$SLURM_JOB_NUM_NODES
     for said in "${@:2:$#-2}"; do
         local "${said%%=*}=${said#*=}"
     done
     deal "$on"
+    [ "$cores" ] || await_holders
     for count in $(printf '%s\n' "${counts[@]}" | sort -run); do
         [ "$count" -gt 0 ] || continue
         local here=() has=(--overlap -O -c 1 --gres=none)
@@ -72,8 +96,9 @@ start_group() { # NAME on=2x3,1x1 [cores=C gpus=G memory=MIB | gres=GRES-OF-ITS-
             bash -c "$(declare -f forget_steps forget_worker run_worker)
                 run_worker \"\$@\"" \
             bash "$worker_folder" "$name" "$first" "${cores:+holds}${gres:+gres=$gres}" "$gpus" \
-            "$command" &
+            "$task_nodes" "$command" &
         pids+=($!)
+        [ -z "$cores" ] || holders+=($!)
         first=$((first + count * ${#here[@]}))
     done
 }
@@ -86,8 +111,8 @@ forget_worker() { # FOLDER FILE
 
 # One worker, on its node. Its file tells end_workers which process to ask; see there.
 # shellcheck disable=SC2317 # srun calls it
-run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
-    local folder=$1-$SLURMD_NODENAME gpus=$5 command=$6 pid status over=''
+run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS TASK-NODES COMMAND
+    local folder=$1-$SLURMD_NODENAME gpus=$5 command=$7 pid status over=''
     local file=$folder/$SLURM_STEP_ID.$SLURM_PROCID
     export WORKER_NAME=$2.j$SLURM_JOB_ID.$(($3 + SLURM_PROCID)).$SLURMD_NODENAME
     forget_steps
@@ -95,8 +120,9 @@ run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS COMMAND
     case $4 in
     holds) [ "$gpus" -gt 0 ] || [ -z "$SLURM_JOB_GPUS" ] || export CUDA_VISIBLE_DEVICES= ;;
     *)
-        # To its tasks it is as in the script itself, save that each srun takes what it asks for.
-        export SLURM_EXACT=1 SLURM_NNODES=$SLURM_JOB_NUM_NODES
+        # To its tasks it is as in the script itself, save that each srun takes what it asks for,
+        # where it asks for no nodes on as many as it was sized for. (srun 22.05 reads the second.)
+        export SLURM_EXACT=1 SLURM_NNODES=$6 SLURM_JOB_NUM_NODES=$6
         export SLURM_TASKS_PER_NODE=$SLURM_JOB_CPUS_PER_NODE
         [ -z "$4" ] || export SLURM_GRES=${4#gres=}
         ;;

@@ -53,6 +53,23 @@ def test_a_spec_gives_a_script(launch: Any):
     assert 'exec celery -A merlin worker -l INFO --concurrency 1 -n "$WORKER_NAME"' in done.out
 
 
+def test_tasks_without_nodes_stay_on_one(launch: Any, tmp_path: Path):
+    """What runs is what is sized, also beside steps that say their nodes; where nobody knows what
+    a node has, a task may need several.
+    """
+    assert "task_nodes=" not in group_lines(launch("demo.yaml", *NODE))
+    text = SPEC.replace("nodes: 1, procs: 1", "procs: 8").replace("steps: [train]", "steps: [all]")
+    (tmp_path / "demo.yaml").write_text(text, "utf-8")
+    assert " task_nodes=1 " in group_lines(launch("demo.yaml", *NODE))
+    assert " task_nodes=" not in group_lines(launch("demo.yaml"))
+
+
+def group_lines(done: Done) -> str:
+    """The lines that start groups."""
+    assert done.code == 0, done.err
+    return "\n".join(line for line in done.out.splitlines() if line.startswith("start_group "))
+
+
 def test_a_cluster_gives_a_script(launch: Any):
     """With workers that hold what they need, and have GPUS and WORKSPACE in their environment."""
     done = launch(*LAB_OPTIONS)

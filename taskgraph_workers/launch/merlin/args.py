@@ -99,9 +99,7 @@ def parse(text: str, environ: Mapping[str, str] | None = None) -> WorkerArgs:
     """
     reading = _Reading(environ or {})
     try:
-        for part in shlex.split(text):
-            check(part)
-        words = shlex.split(text)
+        words = [check(each) for each in shlex.split(text)]
     except ValueError as error:
         what = {"No closing quotation": "a quote is never closed"}.get(str(error), str(error))
         return WorkerArgs(faults=(f"args {text!r}: {what}",))
@@ -194,15 +192,15 @@ def _result(reading: _Reading) -> WorkerArgs:
     if most:
         reading.remarks.append(f"{range_said}: counted as {most} workers, the most that it allows")
     return WorkerArgs(
-        tuple(reading.words),
-        most or concurrency,
-        range_said if most else said,
-        bool(most),
-        values.get("--hostname"),
-        values.get("--queues"),
-        values.get("--loglevel"),
-        tuple(reading.faults),
-        tuple(reading.remarks),
+        words=tuple(reading.words),
+        concurrency=most or concurrency,
+        said=range_said if most else said,
+        autoscale=bool(most),
+        name=values.get("--hostname"),
+        queues=values.get("--queues"),
+        loglevel=values.get("--loglevel"),
+        faults=tuple(reading.faults),
+        remarks=tuple(reading.remarks),
     )
 
 

@@ -24,9 +24,6 @@ from taskgraph_workers.schedulers.base import ID
 NAME = "Merlin"
 OUTPUT = f"merlin_workers_{ID}.out"
 
-#: The types of ``batch`` that stand for a scheduler. ``local`` is none.
-_SCHEDULERS = {"slurm": "slurm", "flux": "flux", "lsf": "lsf", "lsf-srun": "lsf", "pbs": "pbs"}
-
 #: How schedulers write a job's id in the name of its output file.
 _IDS = re.compile(r"%[jJ]|\{\{id\}\}")
 
@@ -48,18 +45,18 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
     caution(Case(spec, chosen, workers, tasks, options, celery_version(folder)), notes)
     notes.check()
     return Ask(
-        spec.name,
-        workers,
-        _header(chosen.batch),
-        _SCHEDULERS.get(chosen.batch.type),
-        options.node,
-        lines,
-        stages(tasks, workers),
-        chosen.others,
-        done,
-        corrected(spec, chosen, numbers),
-        notes.all(),
-        os.path.abspath(spec.file),
+        title=spec.name,
+        groups=workers,
+        header=_header(chosen.batch),
+        scheduler=chosen.batch.scheduler,
+        node=options.node,
+        setup=lines,
+        stages=stages(tasks, workers),
+        others=chosen.others,
+        until=done,
+        corrected=corrected(spec, chosen, numbers),
+        notes=notes.all(),
+        file=os.path.abspath(spec.file),
     )
 
 
@@ -78,15 +75,15 @@ def _all_numbers(
 
 def _header(batch: Batch) -> Header:
     return Header(
-        batch.name or NAME,
-        batch.nodes,
-        _IDS.sub(ID, batch.output) if batch.output else OUTPUT,
-        batch.queue,
-        batch.bank,
-        batch.walltime_s,
-        batch.reservation,
-        batch.qos,
-        batch.constraint,
+        name=batch.name or NAME,
+        nodes=batch.nodes,
+        output=_IDS.sub(ID, batch.output) if batch.output else OUTPUT,
+        queue=batch.queue,
+        bank=batch.bank,
+        walltime_s=batch.walltime_s,
+        reservation=batch.reservation,
+        qos=batch.qos,
+        constraint=batch.constraint,
     )
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin import schema, strict
-from taskgraph_workers.launch.merlin.model import Batch, Worker
+from taskgraph_workers.launch.merlin.model import SCHEDULERS, Batch, Worker
 from taskgraph_workers.launch.merlin.values import Reader
 
 _WORKERS: Path = ("merlin", "resources", "workers")
-_TYPES = ("local", "slurm", "flux", "lsf", "lsf-srun", "pbs")
 
 
 def batch(reader: Reader, raw: object, path: Path) -> Batch:
@@ -26,9 +25,9 @@ def batch(reader: Reader, raw: object, path: Path) -> Batch:
         if key in block
     }
     kind = texts.pop("type", None) or "local"
-    if kind not in _TYPES:
+    if kind not in SCHEDULERS:
         what = f"{kind!r} is no type that Merlin knows: no task would run"
-        hint = did_you_mean(kind, _TYPES)
+        hint = did_you_mean(kind, SCHEDULERS)
         document.warn(what, (*path, "type"), hint, ("no task", "would run"))
     for key in ("reservation", "qos", "constraint"):
         if key in texts:

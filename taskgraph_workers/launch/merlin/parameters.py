@@ -21,7 +21,7 @@ def parameters(document: Document, variables: Variables) -> dict[str, tuple[str,
         values = _values(document, block, (*_TOP, name))
         _label(document, block, (*_TOP, name))
         if values is not None:
-            found[name] = tuple(variables.replace(_text(value)) for value in values)
+            found[name] = tuple(variables.replace(str(value)) for value in values)
     rows = max(map(len, found.values()), default=1)
     for name, texts in found.items():
         if len(texts) != rows:
@@ -46,7 +46,3 @@ def _label(document: Document, block: dict[str, Any], path: Path) -> None:
     if not isinstance(label, str) or not label:
         what = f"label must be a text such as {path[-1]}.%%, not {said(label)}"
         document.error(what, (*path, "label"))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else str(value)

@@ -7,13 +7,13 @@ pass without a word.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from taskgraph_workers.errors import Path, did_you_mean, said, unglued
 from taskgraph_workers.launch.merlin.document import Document
 
 TOP = frozenset({"description", "batch", "env", "study", "global.parameters", "merlin", "user"})
-DESCRIPTION = frozenset({"name", "description"})
 ENV = frozenset({"variables", "labels", "sources", "dependencies"})
 STEP = frozenset({"name", "description", "run"})
 PARAMETER = frozenset({"values", "label", "name"})
@@ -51,8 +51,6 @@ RUN = frozenset(
     }
 )
 
-_DROPPED = "is no key of {what}: Merlin drops it without a word"
-
 
 def mapping(document: Document, value: object, path: Path) -> dict[str, Any]:
     """A value that has to be a mapping, with its keys as text; nothing where there is none."""
@@ -68,17 +66,23 @@ def unknown(
     document: Document, value: dict[str, Any], path: Path, known: frozenset[str], what: str
 ) -> None:
     """Warn of every key that Merlin drops since it doesn't know it."""
-    for key, each in value.items():
-        if key not in known:
-            hint = unglued(key, each) or did_you_mean(key, known)
-            document.warn(f"{key!r} {_DROPPED.format(what=what)}", (*path, key), hint)
+    for key, fault, hint in _dropped(value, known, what):
+        document.warn(fault, (*path, key), hint)
 
 
 def refused(
     document: Document, value: dict[str, Any], path: Path, known: frozenset[str], what: str
 ) -> None:
     """Refuse keys in blocks in which Merlin's own test specs call every other key a fault."""
+    for key, fault, hint in _dropped(value, known, what):
+        document.error(fault, (*path, key), hint)
+
+
+def _dropped(
+    value: dict[str, Any], known: frozenset[str], what: str
+) -> Iterator[tuple[str, str, str]]:
+    """Each key that Merlin doesn't know, with what is said of it, and a hint."""
     for key, each in value.items():
         if key not in known:
-            hint = unglued(key, each) or did_you_mean(key, known)
-            document.error(f"{key!r} {_DROPPED.format(what=what)}", (*path, key), hint)
+            fault = f"{key!r} is no key of {what}: Merlin drops it without a word"
+            yield key, fault, unglued(key, each) or did_you_mean(key, known)

@@ -201,15 +201,17 @@ def _says_nodes(run: Run, found: Found, type: str) -> bool:
     """Whether every launch has its nodes in a flag; see Demand."""
     row = next(_rows(run, found.each, type))
     raw = "nodes" in raw_flags(run, type, row).sizes
-    return all(raw or _has_flag(run, one, env, row) for one, env in found.each)
-
-
-def _has_flag(run: Run, one: Launch, env: Mapping[str, str], row: Row) -> bool:
-    """Whether nodes are said behind a launch, or Merlin writes them there, out of the key."""
-    tool = TOOLS.get(one.tool)
-    if tool is not None:
+    flags = []
+    for one, env in found.each:
+        tool = TOOLS.get(one.tool) or TOOLS.get(LAUNCHER_OF.get(type, ""))
         words = [replaced(value(word, env), row) for word in one.words]
-        return "nodes" in options(tool, words).sizes
+        said = "nodes" in options(tool, words).sizes if tool else False
+        flags.append(said or (one.tool not in TOOLS and (raw or _writes_flag(run, one))))
+    return bool(flags) and all(flags)
+
+
+def _writes_flag(run: Run, one: Launch) -> bool:
+    """Whether Merlin writes the nodes of a launch that it writes."""
     if one.alloc:
         return "n" in one.alloc or "," in one.alloc
     return one.tool == "VLAUNCHER" or "nodes" in run.sizes

@@ -38,12 +38,12 @@ def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> 
     count = counted(group, args, batch, options, notes)
     demands = (step.demand for step in group.steps if step.demand is not None)
     return WorkerGroup(
-        group.name,
-        count.number,
-        tuple(_on(demand, options.node) for demand in demands),
-        _command(group, args, options, notes),
-        tuple(step.name for step in group.named),
-        tuple(options.queue_tag + queue for queue in group.queues),
+        name=group.name,
+        number=count.number,
+        demands=tuple(_on(demand, options.node) for demand in demands),
+        command=_command(group, args, options, notes),
+        named=tuple(step.name for step in group.named),
+        queues=tuple(options.queue_tag + queue for queue in group.queues),
         why=count.why,
         line=worker.line,
     )

@@ -69,7 +69,7 @@ STEP = st.one_of(
 WORKER = block(schema.WORKER)
 SPEC = st.fixed_dictionaries(
     {
-        "description": block(schema.DESCRIPTION),
+        "description": block({"name", "description"}),
         "batch": block(schema.BATCH),
         "env": st.one_of(JUNK, st.fixed_dictionaries({"variables": block({"V", "LAUNCHER"})})),
         "global.parameters": st.one_of(JUNK, block({"P", "Q"}, block(schema.PARAMETER))),

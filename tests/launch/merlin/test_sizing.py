@@ -52,6 +52,28 @@ def test_a_step_with_a_launcher(run: str, found: tuple[int, int, int]):
 
 
 @pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("cmd: $(LAUNCHER) a\nnodes: 2\nprocs: 8", True),
+        ("cmd: $(LAUNCHER) a\nprocs: 8", False),
+        ("cmd: $(LAUNCHER) a\nprocs: 8\nslurm: -N 1", True),
+        ("cmd: $(LAUNCHER) -N 1 a\nprocs: 8", True),
+        ("cmd: $(LAUNCHER)[2n, 4p] a", True),
+        ("cmd: $(LAUNCHER)[4p] a\nnodes: 1", False),
+        ("cmd: $(VLAUNCHER) a", True),
+        ("cmd: srun -n 8 a\nnodes: 2", False),
+        ("cmd: srun -N 2 -n 8 a", True),
+        ("cmd: srun -N 2 -n 8 a; srun -n 8 b", False),
+        ("cmd: $(LAUNCHER) a; srun -n 8 b\nprocs: 8\nslurm: -N 1", False),
+        ("cmd: a", False),
+    ],
+)
+def test_who_says_the_nodes(run: str, said: bool):
+    """A flag of each launch, which Merlin writes itself where a step has the key."""
+    assert demand(run).says_nodes is said
+
+
+@pytest.mark.parametrize(
     ("type", "run", "found"),
     [
         ("slurm", "slurm: --gpus-per-task=1", (2, 4, 4)),
