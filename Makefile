@@ -29,7 +29,7 @@ help:
 	@echo "make types      mypy --strict"
 	@echo "make contracts  which part may import which"
 	@echo "make docs       the documentation, in build/docs"
-	@echo "make bench      what placing a task costs"
+	@echo "make bench      what placing a task, and launching workers, costs"
 	@echo "make clean      remove all that the other targets made"
 
 # --- set-up: a stamp in each environment tells when it was last brought up to setup.cfg ---
@@ -134,7 +134,7 @@ contracts: .venv/.dev
 docs: .venv/.dev
 	$(BIN)/sphinx-build -q -n -W --keep-going docs build/docs
 
-bench: .venv/.demo
+bench: .venv/.test .venvs/merlin/.test
 	$(BIN)/python -m benchmarks
 bench: $(if $(shell command -v redis-server),.venvs/celery/.bench)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("placement", "dispatch", "dispatch_latency", "dispatch_rows")
+NAMES = (
+    *("placement", "widths", "sizing", "launch"),
+    *("dispatch", "dispatch_latency", "dispatch_rows"),
+)
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
+from taskgraph_workers.version import VERSION as __version__
 
-__all__ = ["register"]
+__all__ = ["__version__", "register"]
 
 
 def register(graph_config: Any) -> None:

@@ -55,6 +55,7 @@ from math import gcd
 
 from taskgraph_workers.errors import did_you_mean, listed, unglued
 from taskgraph_workers.model import ENV_NAME
+from taskgraph_workers.texts import beside
 
 #: What ``detect`` may say.
 KINDS = ("gpu-indices", "gpu-count", "gpu-memory", "inherited")
@@ -223,9 +224,7 @@ def _called(found: re.Match[str]) -> tuple[str, Detect]:
 @lru_cache(maxsize=1)
 def _sections() -> Mapping[str, str]:
     """``detect.sh`` by its ``#:`` headings: a task gets the sections that its values need."""
-    from importlib import resources
-
-    text = (resources.files("taskgraph_workers") / "detect.sh").read_text(encoding="utf-8")
+    text = beside(__file__, "detect.sh")
     parts = re.split(r"^#: (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2]))
 

@@ -6,14 +6,17 @@ before it raises, so that nobody mends a configuration one run at a time.
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Union
 
 #: Where a value stands: the keys (and list indices) that lead to it.
 Path = tuple[Union[str, int], ...]
+
+#: Where the configuration, and Taskgraph's table of aliases, stand in config.yml.
+TOP: Path = ("workers-config",)
+ALIASES: Path = ("workers", "aliases")
 
 # --- What kind of fault it is: what code decides by, where a message is for people --------------
 
@@ -39,6 +42,8 @@ LEFT_OUT = "left-out"
 MISSPELLED = "misspelled"
 #: An implementation knows no such field of ``worker``. ``names``: the field.
 FOREIGN = "foreign-field"
+#: A key stands twice in one mapping.
+TWICE = "twice"
 
 #: How many names a message lists when it says what exists.
 MOST_NAMES = 10
@@ -119,6 +124,23 @@ class PlacementError(WorkersError):
     """The configuration is well-formed, but this worker name can't be placed by it."""
 
 
+def said(value: object) -> str:
+    """A value as a message names it: by what YAML made of it."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f"the string {value[:40]!r}"
+    if isinstance(value, bytes):
+        return "binary data"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"
+
+
 def listed(names: Iterable[str]) -> str:
     """Names for a message, sorted, ten at the most.
 
@@ -128,6 +150,15 @@ def listed(names: Iterable[str]) -> str:
     known = sorted(set(names))
     more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
     return ", ".join(known[:MOST_NAMES]) + more
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things for a message.
+
+    >>> counted(1, "node"), counted(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def unglued(key: object, value: object) -> str:
@@ -156,6 +187,8 @@ def did_you_mean(word: str, names: Iterable[str], instead: str | None = None) ->
     >>> did_you_mean("zebra", ["gcp-spot", "onprem"], "leave it out")
     'leave it out'
     """
+    import difflib  # takes longer to load than everything else here
+
     known = sorted({str(name) for name in names})
     # As it is written first: names may differ in their case alone.
     for fold in (str, str.casefold):

@@ -17,15 +17,22 @@ from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers import match
-from taskgraph_workers.errors import UNMET, Path, PlacementError, Problem, did_you_mean, listed
+from taskgraph_workers.errors import (
+    ALIASES,
+    TOP,
+    UNMET,
+    Path,
+    PlacementError,
+    Problem,
+    did_you_mean,
+    listed,
+)
 from taskgraph_workers.implementations import has_env
 from taskgraph_workers.keyed import one, pick, refused
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
-    ALIASES,
     BUILT_IN,
     POOL_FIELDS,
-    TOP,
     Change,
     Choice,
     Config,

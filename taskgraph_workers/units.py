@@ -106,3 +106,32 @@ def _seconds(text: str) -> int | None:
 def _weigh(parts: list[int]) -> int:
     """Seconds of ``[[d, h,] m,] s``."""
     return sum(n * each for n, each in zip(reversed(parts), reversed(_SECONDS.values())))
+
+
+def days_ceil_minute(duration_s: int) -> str:
+    """``D-HH:MM:00``, as Slurm reads it, which itself rounds up to a minute.
+
+    >>> days_ceil_minute(61), days_ceil_minute(90000)
+    ('0-00:02:00', '1-01:00:00')
+    """
+    minutes = -(-duration_s // 60)
+    return f"{minutes // 1440}-{minutes // 60 % 24:02}:{minutes % 60:02}:00"
+
+
+def hours_ceil_minute(duration_s: int) -> str:
+    """``H:MM``, as LSF reads it, which knows no seconds.
+
+    >>> hours_ceil_minute(61), hours_ceil_minute(90000)
+    ('0:02', '25:00')
+    """
+    minutes = -(-duration_s // 60)
+    return f"{minutes // 60}:{minutes % 60:02}"
+
+
+def hours_exact(duration_s: int) -> str:
+    """``HH:MM:SS``, as PBS reads it; hours may be more than 24.
+
+    >>> hours_exact(61), hours_exact(90000)
+    ('00:01:01', '25:00:00')
+    """
+    return f"{duration_s // 3600:02}:{duration_s // 60 % 60:02}:{duration_s % 60:02}"

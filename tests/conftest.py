@@ -21,6 +21,12 @@ settings.register_profile(
 settings.load_profile("ours")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the scripts of tests/data/launch anew"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "service: starts a real server or tool from outside Python")
     config.addinivalue_line("markers", "slow: takes more than a few seconds")

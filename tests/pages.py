@@ -4,8 +4,11 @@ A page is read from top to bottom: a block of ``yaml`` whose first line names a 
 that file, a block of ``console`` is typed line by line, and what it shows is what has to come out.
 
 The first line of a file's block says where it goes: ``# FILE`` makes the file, or, where there is
-one, puts these keys into it; ``# FILE, at its end`` and ``# FILE, in place of its last line`` are
-taken at their word.
+one, puts these keys into it; ``# FILE, at its end``, ``# FILE, in place of its last line`` and
+``# FILE, as a whole`` are taken at their word.
+
+A line ``...`` in what a command shows stands for any lines. After a change that is meant,
+``--update-golden`` writes what came out into pages on launching, save where there is such a line.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +29,11 @@ from tests.graph.project import GIT
 from tests.graph.support import EXAMPLE, LOCAL, ROOT
 
 TUTORIAL = ROOT / "docs" / "tutorials" / "first-profile.md"
+LAUNCH = ROOT / "docs" / "tutorials" / "first-launch.md"
 
 _BLOCK = re.compile(r"^```(yaml|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# ([\w./-]+\.yml)(, at its end|, in place of its last line)?\n(.*)", re.DOTALL)
+_FILE = re.compile(r"# ([\w./-]+\.ya?ml)((?:, [\w ]+)?)\n(.*)", re.DOTALL)
+_ENDS = (", at its end", ", in place of its last line", ", as a whole", "")
 _CACHES = shutil.ignore_patterns("__pycache__")
 #: What `plan` and `check` say with their exit code besides failing.
 _DIFFERS = re.compile(r"taskgraph-workers (plan|check)\b")
@@ -51,18 +56,20 @@ class Command:
     shown: str
 
 
-def steps(page: Path, before: str = "") -> list[File | Command]:
-    """What a reader of a page does, in order, up to a heading."""
+def steps(page: Path, before: str = "", after: str = "") -> list[File | Command]:
+    """What a reader of a page does, in order, up to a heading, or from one on."""
     found: list[File | Command] = []
     whole = page.read_text("utf-8")
     if before:
         whole = whole[: whole.index(before)]
+    whole = whole[whole.index(after) :]
     for language, text in _BLOCK.findall(whole):
         file = _FILE.match(text)
         if language == "console":
             found += _commands(text)
         elif file:
-            found.append(File(file[1], file[2] or "", file[3]))
+            assert file[2] in _ENDS, f"{page.name}: {file[2]}"
+            found.append(File(file[1], file[2], file[3]))
     return found
 
 
@@ -107,10 +114,18 @@ def clean_environment() -> dict[str, str]:
 
 
 class Reader:
-    """Someone in a folder, who does what a page says."""
+    """Someone in a folder, who does what a page says.
 
-    def __init__(self, folder: Path) -> None:
+    ``terminal``: pages show what a terminal does, standard error among standard output. ``update``:
+    pages are written anew instead of being compared. ``env`` is laid over the environment, and
+    what ``masks`` name, pattern and replacement, is the same for any.
+    """
+
+    def __init__(self, folder: Path, terminal: bool = False, update: bool = False) -> None:
         self.here = folder
+        self.terminal, self.update = terminal, update
+        self.env: dict[str, str] = {}
+        self.masks: tuple[tuple[str, str], ...] = ()
         self.exported: dict[str, str] = {}
         self.path = os.environ["PATH"]
         self._tools = folder.parent / f"{folder.name}-tools"
@@ -124,13 +139,16 @@ class Reader:
         file.write_text(f'#!/bin/sh\nexec {sys.executable} {how} "$@"\n')
         file.chmod(0o755)
 
-    def follow(self, page: Path) -> None:
+    def follow(self, page: Path, before: str = "", after: str = "") -> None:
         """Do all that a page says; fails the test where something else comes out."""
-        for step in steps(page):
+        for step in steps(page, before, after):
             if isinstance(step, File):
                 self.write(step)
-            else:
-                self.type(step)
+                continue
+            printed = self.type(step)
+            if self.update and step.shown and printed != step.shown:
+                text = page.read_text("utf-8")
+                page.write_text(text.replace(f"\n{step.shown}", f"\n{printed}", 1), "utf-8")
 
     def write(self, file: File) -> None:
         """Put a block into its file."""
@@ -138,6 +156,8 @@ class Reader:
         text = path.read_text("utf-8") if path.exists() else ""
         if file.how == ", at its end":
             text += file.text
+        elif file.how == ", as a whole":
+            text = file.text
         elif file.how:
             text = text[: text.rstrip("\n").rindex("\n") + 1] + file.text
         elif text:
@@ -148,8 +168,11 @@ class Reader:
             text = file.text
         path.write_text(text, "utf-8")
 
-    def type(self, command: Command) -> None:
-        """Type a line; fails the test where it fails, or prints something else than is shown."""
+    def type(self, command: Command) -> str:
+        """Type a line; fails the test where it fails, or prints something else than is shown.
+
+        Returns what is to be shown, if pages are to be updated.
+        """
         left = self._tools / "where"
         if command.line.startswith("export "):
             name, _, value = command.line[len("export ") :].partition("=")
@@ -158,16 +181,17 @@ class Reader:
             ["bash", "-c", f'{command.line}\ncode=$?; pwd >"{left}"; exit $code'],
             cwd=self.here,
             env=self._environment(),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if self.terminal else subprocess.PIPE,
             text=True,
             check=False,
         )
         self.here = Path(left.read_text().strip())
-        assert done.returncode in self._codes(command), f"{command.line}\n{done.stderr}"
-        if command.shown:
-            printed, shown = map(without_places, (done.stdout, command.shown))
-            said = f"{command.line}\n{done.stdout}"
-            assert printed.rstrip() == shown.rstrip(), said
+        said = f"{command.line}\n{done.stdout}{done.stderr or ''}"
+        assert done.returncode in self._codes(command), said
+        same = not command.shown or is_shown(done.stdout, command.shown, self.masks)
+        assert same or (self.update and "\n...\n" not in f"\n{command.shown}"), said
+        return command.shown if same else done.stdout
 
     def _codes(self, command: Command) -> tuple[int, ...]:
         return (0, 1) if _DIFFERS.search(command.line) else (0,)
@@ -175,7 +199,16 @@ class Reader:
     def _environment(self) -> dict[str, str]:
         clean = clean_environment()
         path = f"{self._tools}{os.pathsep}{self.path}"
-        return {**clean, **self.exported, "PATH": path}
+        return {**clean, **self.env, **self.exported, "PATH": path}
+
+
+def is_shown(printed: str, shown: str, masks: Sequence[tuple[str, str]] = ()) -> bool:
+    """Whether a page shows what was printed, line numbers aside, and what ``masks`` replace."""
+    whole, parts = without_places(printed).rstrip(), without_places(shown).rstrip()
+    for pattern, instead in masks:
+        whole, parts = re.sub(pattern, instead, whole), re.sub(pattern, instead, parts)
+    some = map(re.escape, re.split(r"^\.\.\.$", parts, flags=re.MULTILINE))
+    return re.fullmatch("(?s:.*)".join(some), whole) is not None
 
 
 def without_places(text: str) -> str:
@@ -185,6 +218,7 @@ def without_places(text: str) -> str:
 
 
 def _merged(old: Any, new: Any) -> Any:
-    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+    # {detect: ...} is one value.
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)) or "detect" in new:
         return new
     return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}

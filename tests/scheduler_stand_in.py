@@ -8,12 +8,13 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.script import Script, render
 from taskgraph_workers.schedulers import quoting
-from taskgraph_workers.schedulers.base import Job, Start
+from taskgraph_workers.schedulers.base import Answer, Command, Job, SchedulerError, Start, State
 
 SHELL = """\
 job_id() { echo 77; }
@@ -36,7 +37,7 @@ WORKER = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class StandIn:
     """As much of a scheduler as a script needs."""
 
@@ -67,13 +68,18 @@ def text(*starts: Start, walltime_s: int | None = None, **fields: object) -> str
 class Run:
     """A script that runs, in a folder of its own and a process group of its own."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     folder: Path
 
     @property
     def log(self) -> list[str]:
         file = self.folder / "log"
         return file.read_text("utf-8").splitlines() if file.exists() else []
+
+    @property
+    def said(self) -> str:
+        """The output of the script so far."""
+        return output_of(self.folder).read_text("utf-8")
 
     def wait_for(self, line: str, times: int = 1) -> None:
         """Until so many lines of the workers begin so."""
@@ -87,9 +93,14 @@ class Run:
 
     def end(self) -> tuple[int, str]:
         """The status and the output of the script; fails where it left anything running."""
-        said, _ = self.process.communicate(timeout=30)
+        status = self.process.wait(timeout=30)
         self.until(lambda: not alive_in(self.process.pid))
-        return self.process.returncode, said
+        return status, self.said
+
+
+def output_of(folder: Path) -> Path:
+    """Where the output of a script goes: beside its folder, which is left to the script."""
+    return folder.with_name(f"{folder.name}.out")
 
 
 def alive_in(group: int) -> bool:
@@ -105,19 +116,62 @@ def alive_in(group: int) -> bool:
 def running(script: str, folder: Path, **env: str) -> Iterator[Run]:
     file = folder / "script"
     file.write_text(script, "utf-8")
-    process = subprocess.Popen(
-        ["bash", str(file)],
-        cwd=folder,
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    with output_of(folder).open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            ["bash", str(file)],
+            cwd=folder,
+            env={**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
         yield Run(process, folder)
     finally:
         if alive_in(process.pid):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+@dataclass
+class Queue(StandIn):
+    """A whole scheduler, with no jobs that run: ``states`` says how each job is, look by look.
+
+    The last state of a job stays. ``asked`` are the commands that were run.
+    """
+
+    states: list[State] = field(default_factory=lambda: [State("running")])
+    refusal: str = ""
+    ends: bool = True
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def submit(self, script: str, text: str) -> Command:
+        return Command(("submit", script, text))
+
+    def submitted(self, answer: Answer) -> str:
+        if answer.exit_code:
+            raise SchedulerError(Problem(answer.stderr))
+        return answer.stdout
+
+    def poll(self, job: str) -> Command:
+        return Command(("poll", job))
+
+    def state(self, job: str, answer: Answer) -> State:
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def end(self, job: str) -> Command | None:
+        return Command(("end", job))
+
+    def cancel(self, job: str) -> Command:
+        return Command(("cancel", job))
+
+    def run(self, command: Command) -> Answer:
+        self.asked.append(command.argv)
+        if command.argv[0] == "submit":
+            return Answer(1, stderr=self.refusal) if self.refusal else Answer(0, "41")
+        if command.argv[0] == "cancel":
+            self.states = [State("ended", "CANCELED", succeeded=False)]
+        if command.argv[0] == "end" and self.ends:
+            self.states = [self.states[0], State("ended", "COMPLETED", succeeded=True)]
+        return Answer(0)

@@ -45,6 +45,7 @@ NODES = (
 # JobAcctGather and cgroups are out: they want a machine of their own.
 CONFIGURATION = """\
 ClusterName=testcluster
+FirstJobId={job}
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 SlurmUser=root
@@ -152,8 +153,14 @@ class SlurmCluster:
             self.ask("scancel", "--user", "root", "--signal=KILL", "--full")
             self.ask("scancel", "--user", "root")
         deadline = time.monotonic() + 30
+        patience = time.monotonic() + 8
         while self.ask("squeue", "-h") or not self.idle():
             assert time.monotonic() < deadline, self.ask("sinfo") + self.ask("squeue")
+            if time.monotonic() > patience:
+                # Slurm may wait a minute and more for the end of a step that it killed.
+                for state in (["state=down", "reason=clear"], ["state=resume"]):
+                    self.run("scontrol", "update", f"node={','.join(_names(self.nodes))}", *state)
+                patience = deadline
             time.sleep(0.1)
 
     def idle(self) -> bool:
@@ -221,7 +228,9 @@ def _write(folder: Path, nodes: Sequence[Nodes]) -> None:
         _device(folder / "dev" / f"gpu{index}")
     host = socket.gethostname().partition(".")[0]
     ports = free_ports(1 + len(_names(nodes)))
-    lines = [CONFIGURATION.format(host=host, port=ports.pop(), folder=folder)]
+    # No job of another cluster on this machine has its number: scripts have files named like it.
+    job = 1000 * random.SystemRandom().randrange(1, 60_000)
+    lines = [CONFIGURATION.format(host=host, port=ports.pop(), folder=folder, job=job)]
     gres = ["AutoDetect=off"]
     for each in nodes:
         for name in _names([each]):

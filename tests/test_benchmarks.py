@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from merlin_services import merlin_bin
+
 ROOT = Path(__file__).resolve().parent.parent
 FULL = "from taskgraph.main import main; main()"
 
@@ -32,6 +34,33 @@ def test_placement_is_measured():
         "whole run without the plugin, CPU s",
         "whole run with the plugin, CPU s",
         "ratio, pair by pair",
+    ]
+
+
+def test_widths_are_measured():
+    """Its part of `make bench` has a figure for each shape of graph."""
+    shapes = [row.partition(",")[0] for row in rows("widths", "--tasks", "40")]
+    assert shapes == ["chains", "layers", "near", "anywhere"]
+
+
+def test_sizing_is_measured():
+    """Its part of `make bench` has figures for sizing and for laying out each shape of groups."""
+    shapes = [row.split(", ")[:2] for row in rows("sizing", "--workers", "40")]
+    assert shapes == [
+        [what, shape]
+        for shape in ("one group", "four groups", "choice")
+        for what in ("size", "lay out")
+    ]
+
+
+@pytest.mark.service
+@pytest.mark.once
+def test_launch_is_measured():
+    """Its part of `make bench` has figures for our command, for Merlin's, and for their ratio."""
+    assert rows("launch", "--merlin", str(merlin_bin() / "merlin")) == [
+        "taskgraph-workers launch, s",
+        "merlin run-workers --echo, s",
+        "Merlin's time over ours, pair by pair",
     ]
 
 

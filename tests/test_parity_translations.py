@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from taskgraph_workers.config import load, read_selection
+from taskgraph_workers.config import read_selection
+from taskgraph_workers.config.load import load
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import Config, Context, Keyed, Placement
 from taskgraph_workers.resolve import choose, resolve, task_env

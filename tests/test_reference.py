@@ -18,6 +18,9 @@ from tests.graph.support import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
 PACKAGE = ROOT / "taskgraph_workers"
+SCRIPTS = "tests/data/launch/scripts"
+LAB = ("--cluster", "lab", "--config", f"{SCRIPTS}/lab.yml")
+DEMO = (f"{SCRIPTS}/demo.yaml", "--node", "cores=36,gpus=4")
 #: What shows each field there is, by command.
 SHOWN = {
     "check": [("check", "--config", "tests/data/config/faults.yml")],
@@ -25,6 +28,7 @@ SHOWN = {
     "explain": [("explain", "b-largegpu-xlargedisk", "--profile", "onprem")],
     "plan": [("plan", "--profile", "onprem", "--level", "1")],
     "detect": [("detect",)],
+    "launch": [("launch", *LAB, "--size"), ("launch", *LAB), ("launch", *DEMO, "--size")],
 }
 
 

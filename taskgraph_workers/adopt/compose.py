@@ -14,8 +14,8 @@ from taskgraph_workers.adopt.notes import Note, Notes
 from taskgraph_workers.adopt.patterns import cover
 from taskgraph_workers.config.names import fits, is_plain
 from taskgraph_workers.config.write import AFTER, to_yaml
-from taskgraph_workers.errors import ConfigError, Path, Problem, did_you_mean
-from taskgraph_workers.model import TOP, Keyed
+from taskgraph_workers.errors import TOP, ConfigError, Path, Problem, did_you_mean
+from taskgraph_workers.model import Keyed
 
 #: The profile for classes that nothing names, where nobody says what they are called.
 UNNAMED = "default"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from taskgraph_workers.errors import WorkersError
 #: The subcommands, in the order of the help; each is a module here.
 COMMANDS = (
     *("check", "show", "explain", "plan", "detect", "adopt"),
-    *("dispatch", "schema", "completion"),
+    *("launch", "dispatch", "schema", "completion"),
 )
 
 #: Exit codes: all is well; faults or differences were found; it could not run.
@@ -35,8 +36,11 @@ _INTERRUPTED, _BROKEN_PIPE = 130, 141
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The whole parser, as the command, its completion and the documentation use it."""
+def make_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The whole parser, as the command, its completion and the documentation use it.
+
+    With fewer ``commands`` it is made sooner: each takes its module, and what that needs.
+    """
     parser = Parser(
         prog="taskgraph-workers",
         description="Say once where training runs: the graph, the cluster and the queue obey.",
@@ -45,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     version = f"%(prog)s {taskgraph_workers.__version__}"
     parser.add_argument("--version", action="version", version=version)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    for name in commands:
         import_module(f"taskgraph_workers.cli.{name}").add_parser(subparsers)
     return parser
 
@@ -53,6 +57,8 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code, and never lets a user's mistake be a traceback."""
     _open_what_is_closed()
+    # Loading modules makes tens of thousands of objects, and hardly any garbage.
+    gc.set_threshold(max(gc.get_threshold()[0], 20_000))
     try:
         try:
             return _run(argv)
@@ -88,8 +94,11 @@ def _silence() -> None:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if argv is None else argv
     try:
-        args = make_parser().parse_args(argv)
+        args = make_parser([each for each in words[:1] if each in COMMANDS] or COMMANDS).parse_args(
+            words
+        )
     except SystemExit as ended:  # --help, --version, and what can't be understood
         return int(ended.code or 0)
     output = Output(args.color, args.quiet, args.verbose)

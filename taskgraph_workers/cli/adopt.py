@@ -117,8 +117,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
 
 def _hand(args: argparse.Namespace) -> Hand:
     from taskgraph_workers.adopt.hand import Keys, read
-    from taskgraph_workers.config.document import content_of
     from taskgraph_workers.config.locate import Source
+    from taskgraph_workers.config.unread import content_of
 
     file = args.config or os.path.join(options.root_of(args), "config.yml")
     needs = tuple(filter(None, args.needs.replace(",", " ").split()))
@@ -139,8 +139,8 @@ def _kinds(folder: str) -> tuple[str, ...]:
 def _tell_own_env(hand: Hand, output: Output) -> None:
     """Where a kind sets itself what its machine's env says, which comes out differently."""
     from taskgraph_workers.adopt.kinds import own_env
-    from taskgraph_workers.config.document import content_of
     from taskgraph_workers.config.locate import Source
+    from taskgraph_workers.config.unread import content_of
 
     names = {name for env in hand.env.values() for name in env}
     for kind in hand.kinds:

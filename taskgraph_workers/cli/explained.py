@@ -12,11 +12,10 @@ from taskgraph_workers.cli.layout import Cell, Line, Styled
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.cli.show import env_text, plain, resource
 from taskgraph_workers.config import located
-from taskgraph_workers.errors import Path, Problem, WorkersError, did_you_mean, dotted
+from taskgraph_workers.errors import ALIASES, Path, Problem, WorkersError, did_you_mean, dotted
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
-    ALIASES,
     BUILT_IN,
     Choice,
     Config,

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from taskgraph_workers.errors import Problem, WorkersError
 
@@ -20,6 +23,11 @@ _ROOTS = ("taskcluster", os.path.join("taskcluster", "ci"))
 
 # The column where the text of a help begins.
 _HELP_AT = 28
+
+# An option with the value `--`, for which argparse has no value at all.
+_DASHES = re.compile(r"(--[\w-]+=|-\w)--")
+# What argparse says of an option with nothing behind it that may be its value.
+_NO_VALUE = re.compile(r"argument ([\w/-]+): expected one argument")
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -36,7 +44,8 @@ class Parser(argparse.ArgumentParser):
 
     With ``mixed``, options may stand between its positional arguments. ``stray`` is the option
     that a word was meant for which belongs to none. ``verbs`` are parsers for what follows a first
-    word that is one of them; see :func:`add_verb`.
+    word that is one of them; see :func:`add_verb`. ``hints`` say, for options whose values may
+    begin with a dash, how these are written.
     """
 
     mixed = False
@@ -50,6 +59,8 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", _Help)
         super().__init__(*args, **options)
         self.verbs: dict[str, Parser] = {}
+        self.hints: dict[str, str] = {}
+        self._words: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's; a parser of subcommands comes by here for each of them."""
@@ -57,6 +68,10 @@ class Parser(argparse.ArgumentParser):
             return self.verbs[args[0]].parse_known_args(args[1:], namespace)
         if self._inside:
             return super().parse_known_args(args, namespace)
+        self._words = words = () if args is None else args
+        bad = next((word for word in _before_dashes(words) if _DASHES.fullmatch(word)), "")
+        if bad and self.is_command:
+            self.error(f"argument {bad[:-2].rstrip('=')}: '--' is no value")
         self._inside = True  # the method for mixed arguments calls this one
         parse = self.parse_known_intermixed_args if self.mixed else super().parse_known_args
         try:
@@ -68,6 +83,22 @@ class Parser(argparse.ArgumentParser):
             hint = f"; did you mean {self.stray} {word}?" if word and self.stray else ""
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """As argparse's, with how a value is written that begins with a dash."""
+        found = _NO_VALUE.fullmatch(message)
+        names = found[1].split("/") if found else []
+        for name, value in zip(self._words, self._words[1:]):
+            if name in names and value.startswith("-") and value != "--":
+                hint = self.hints.get(name, f"did you mean {name}={shlex.quote(value)}?")
+                message = f"{message}; {hint}"
+                break
+        super().error(message)
+
+
+def _before_dashes(words: Sequence[str]) -> Sequence[str]:
+    """The words before ``--``, behind which none is an option."""
+    return words[: words.index("--")] if "--" in words else words
 
 
 def add_command(subparsers: Any, run: Any, summary: str, example: str) -> Parser:

@@ -6,7 +6,6 @@ wanted, and what a stream's encoding lacks is written in ASCII.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -57,6 +56,8 @@ class Output:
 
     def json(self, fields: Mapping[str, Any]) -> None:
         """One JSON object, with the version of its shape."""
+        import json
+
         print(json.dumps({"version": 1, **fields}, indent=2), file=sys.stdout)
 
     def text(self, text: str) -> None:

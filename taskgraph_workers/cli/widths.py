@@ -12,7 +12,7 @@ from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
 
 if TYPE_CHECKING:
     from taskgraph_workers.graph.generate import Wanted
-    from taskgraph_workers.model import Cluster, Group
+    from taskgraph_workers.machines import Cluster, Group
 
 
 def numbers(args: argparse.Namespace, cluster: Cluster, output: Output) -> dict[str, int]:

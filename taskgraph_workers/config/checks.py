@@ -14,8 +14,17 @@ from taskgraph_workers.config.names import LEVELS, Known, fits
 from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.config.tables import Table, layer_tables
 from taskgraph_workers.config.trial import Trial
-from taskgraph_workers.errors import AMBIGUOUS, NO_BRANCH, Path, Problem, did_you_mean, listed
-from taskgraph_workers.model import ALIASES, TOP, Config
+from taskgraph_workers.errors import (
+    ALIASES,
+    AMBIGUOUS,
+    NO_BRANCH,
+    TOP,
+    Path,
+    Problem,
+    did_you_mean,
+    listed,
+)
+from taskgraph_workers.model import Config
 from taskgraph_workers.refusals import extends_loop
 
 

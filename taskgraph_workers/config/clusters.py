@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from taskgraph_workers import units
 from taskgraph_workers.config.entries import env_name, env_value
-from taskgraph_workers.config.faults import Fault, said
+from taskgraph_workers.config.faults import Fault
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import (
     a_name,
@@ -22,8 +22,8 @@ from taskgraph_workers.config.shapes import (
     some_of,
     table,
 )
-from taskgraph_workers.errors import Path, did_you_mean
-from taskgraph_workers.model import Cluster, Group, Node
+from taskgraph_workers.errors import Path, did_you_mean, said
+from taskgraph_workers.machines import Cluster, Group, Node
 
 #: The schedulers that a cluster may have.
 SCHEDULERS = ("slurm", "flux", "lsf", "pbs")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from taskgraph_workers.config.faults import Fault, said
+from taskgraph_workers.config.faults import Fault
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import a_name, count, section, some_levels
+from taskgraph_workers.errors import said
 from taskgraph_workers.model import Action, Decision
 
 

@@ -9,11 +9,16 @@ from typing import Any
 
 import yaml
 
-from taskgraph_workers.config.faults import said
 from taskgraph_workers.config.locate import Loader, Source, Trace, find, oddities
-from taskgraph_workers.config.unread import FAILURES, too_large, unreadable
-from taskgraph_workers.errors import ConfigError, Path, Problem
-from taskgraph_workers.model import TOP
+from taskgraph_workers.config.unread import (
+    FAILURES,
+    TOO_DEEP,
+    content_of,
+    too_deep,
+    too_large,
+    unreadable,
+)
+from taskgraph_workers.errors import TOP, ConfigError, Path, Problem, said
 
 #: Where what several files say is put together rather than replaced.
 _JOINED = {("require",), ("protect", "workers"), ("protect", "kinds")}
@@ -23,12 +28,6 @@ _WHOLE = {("select", "default")}
 
 #: What is said where a file could not be read: it may be the one that says what they are.
 _NOT_LOOKED_UP = "names are not looked up until the include can be read"
-
-#: What is said of a value that goes deeper.
-TOO_DEEP = "goes deeper than any configuration does, or contains itself"
-
-#: Deeper than any configuration goes. YAML can build values that contain themselves.
-_DEEPEST = 60
 
 #: For each path, the index of its source, and its path in there.
 Origins = dict[Path, tuple[int, Path]]
@@ -77,15 +76,6 @@ def document(raw: Mapping[Any, Any], source: Source, folders: tuple[str, ...]) -
     reader.document.value = whole.value
     reader.document.trace = Trace(tuple(reader.sources), origins)
     return reader.document
-
-
-def content_of(file: str) -> bytes | None:
-    """The bytes of a file, or None where it can't be read."""
-    try:
-        with open(file, "rb") as opened:
-            return opened.read()
-    except (OSError, ValueError):
-        return None
 
 
 class _Reader:
@@ -223,23 +213,6 @@ def parse(source: Source) -> dict[Any, Any]:
     node = source.compose()
     line, column = (node.start_mark.line + 1, node.start_mark.column + 1) if node else (1, 1)
     raise Unreadable(Problem(what).at(source.shown, line, column))
-
-
-def too_deep(value: object) -> bool:
-    """Whether a value nests deeper than any configuration, as one that contains itself does."""
-    return _depth(value, _DEEPEST, {}) > _DEEPEST
-
-
-def _depth(value: object, left: int, known: dict[int, int]) -> int:
-    """How deep a value nests, looking ``left`` deeper; what anchors repeat is looked at once."""
-    if not isinstance(value, (Mapping, list, tuple)):
-        return 0
-    if id(value) not in known:
-        known[id(value)] = _DEEPEST + 1  # as long as it is looked at: it may contain itself
-        inside = value.values() if isinstance(value, Mapping) else value
-        below = (_depth(each, left - 1, known) for each in inside) if left else [_DEEPEST]
-        known[id(value)] = 1 + max(below, default=0)
-    return known[id(value)]
 
 
 def _looked(tried: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Union
 import voluptuous as vol
 
 from taskgraph_workers import detect, units
-from taskgraph_workers.config.faults import KEY, Fault, faults_of, misread, said, stop_at
+from taskgraph_workers.config.faults import KEY, Fault, faults_of, misread, stop_at
 from taskgraph_workers.config.forms import (
     Either,
     Json,
@@ -38,7 +38,7 @@ from taskgraph_workers.config.shapes import (
     template,
     text,
 )
-from taskgraph_workers.errors import Path
+from taskgraph_workers.errors import Path, said
 from taskgraph_workers.model import ALIAS_FIELDS, ENV_NAME, KEYED_BY, POOL_FIELDS, Change, Keyed
 from taskgraph_workers.refusals import worker_hint
 

@@ -9,7 +9,8 @@ from typing import Any
 from taskgraph_workers.config.faults import Fault, stop_at
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import NAME, a_name, duration, line, section, some_of, table
-from taskgraph_workers.model import TOP, Commands
+from taskgraph_workers.errors import TOP
+from taskgraph_workers.model import Commands
 
 #: What runs requests without being configured.
 BUILT_IN = "local"

@@ -8,7 +8,7 @@ from typing import Any, cast
 import voluptuous as vol
 
 from taskgraph_workers.config.locate import Place
-from taskgraph_workers.errors import Path, Problem
+from taskgraph_workers.errors import Path, Problem, said
 
 #: In a fault's text: stands for the value as it is written in the file, and for its key.
 WRITTEN, KEY = "\0", "\1"
@@ -78,20 +78,3 @@ def problem_of(fault: Fault, place: Place) -> Problem:
     filled = (each.replace(WRITTEN, written or value) for each in (message, fault.hint))
     message, hint = (each.replace(KEY, key) for each in filled)
     return Problem(message, place.path, hint)
-
-
-def said(value: object) -> str:
-    """A value as a message names it: by what YAML made of it."""
-    if value is None:
-        return "empty"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return f"the number {value}"
-    if isinstance(value, str):
-        return f"the string {value[:40]!r}"
-    if isinstance(value, bytes):
-        return "binary data"
-    if isinstance(value, Mapping):
-        return "a mapping"
-    return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"

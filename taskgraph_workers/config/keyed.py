@@ -9,11 +9,11 @@ import voluptuous as vol
 
 from taskgraph_workers import match
 from taskgraph_workers.config import forms
-from taskgraph_workers.config.faults import Fault, faults_of, said, stop_at
+from taskgraph_workers.config.faults import Fault, faults_of, stop_at
 from taskgraph_workers.config.forms import Shape
 from taskgraph_workers.config.names import LEVELS, Known, fits
 from taskgraph_workers.config.shapes import pattern, read_key
-from taskgraph_workers.errors import did_you_mean
+from taskgraph_workers.errors import did_you_mean, said
 from taskgraph_workers.model import KEYED_BY, Keyed
 
 

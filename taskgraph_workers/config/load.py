@@ -10,31 +10,26 @@ from dataclasses import dataclass, replace
 from typing import Any, Optional, TypeVar, Union
 
 from taskgraph_workers.config import checks
-from taskgraph_workers.config.document import (
-    TOO_DEEP,
-    Document,
-    Unreadable,
-    content_of,
-    document,
-    parse,
-    parse_file,
-    too_deep,
-)
-from taskgraph_workers.config.faults import Fault, path_of, problem_of, said
+from taskgraph_workers.config.document import Document, Unreadable, document, parse, parse_file
+from taskgraph_workers.config.faults import Fault, path_of, problem_of
 from taskgraph_workers.config.locate import Source, Trace, find, oddities
 from taskgraph_workers.config.schema import alias_faults, build, known_in, read, read_aliases
 from taskgraph_workers.config.tables import translated
+from taskgraph_workers.config.unread import TOO_DEEP, content_of, too_deep
 from taskgraph_workers.errors import (
+    ALIASES,
     LEFT_OUT,
     MISSPELLED,
+    TOP,
     UNSET,
     ConfigError,
     Path,
     Problem,
     WorkersError,
     listed,
+    said,
 )
-from taskgraph_workers.model import ALIASES, TOP, Config
+from taskgraph_workers.model import Config
 
 Root = Union[str, "os.PathLike[str]"]
 E = TypeVar("E", bound=Union[Problem, WorkersError])

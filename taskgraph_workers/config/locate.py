@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from taskgraph_workers.errors import Path, Problem
-from taskgraph_workers.model import ALIASES, TOP
+from taskgraph_workers.errors import ALIASES, TOP, TWICE, Path, Problem
 
 #: libyaml's parser where PyYAML was built with it: ten times faster.
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -144,7 +143,7 @@ def _oddities(node: yaml.Node, path: Path, seen: set[int]) -> Iterator[Problem]:
             key, mark, at = scalar(name), name.start_mark, (*path, name.value)
             if key in first:
                 what = f"this key stands on line {first[key]} already; YAML takes the last only"
-                yield Problem(what, at, line=mark.line + 1, column=mark.column + 1)
+                yield Problem(what, at, code=TWICE).at("", mark.line + 1, mark.column + 1)
             first.setdefault(key, mark.line + 1)
             yield from _misread(value, mark, at)
             yield from _oddities(value, at, seen)

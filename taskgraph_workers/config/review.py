@@ -18,11 +18,17 @@ from taskgraph_workers.config.names import LEVELS, fits, is_plain
 from taskgraph_workers.config.selection import names_of
 from taskgraph_workers.config.tables import translated
 from taskgraph_workers.detect import Detect
-from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean, listed
-from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import (
+from taskgraph_workers.errors import (
     ALIASES,
     TOP,
+    Path,
+    PlacementError,
+    Problem,
+    did_you_mean,
+    listed,
+)
+from taskgraph_workers.keyed import pick
+from taskgraph_workers.model import (
     Change,
     Choice,
     Config,

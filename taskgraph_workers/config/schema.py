@@ -29,14 +29,12 @@ from taskgraph_workers.config.shapes import (
     table,
     template,
 )
-from taskgraph_workers.errors import Path, did_you_mean
+from taskgraph_workers.errors import ALIASES, TOP, Path, did_you_mean
 from taskgraph_workers.keyed import keyed_in
 from taskgraph_workers.model import (
     ALIAS_FIELDS,
-    ALIASES,
     KEYED_BY,
     POOL_FIELDS,
-    TOP,
     Change,
     Config,
     Decision,

@@ -14,7 +14,7 @@ from typing import Any, Callable
 import voluptuous as vol
 
 from taskgraph_workers import units
-from taskgraph_workers.config.faults import Fault, faults_of, misread, said, stop_at
+from taskgraph_workers.config.faults import Fault, faults_of, misread, stop_at
 from taskgraph_workers.config.forms import (
     Either,
     Items,
@@ -26,7 +26,7 @@ from taskgraph_workers.config.forms import (
     takes,
 )
 from taskgraph_workers.config.names import LEVELS
-from taskgraph_workers.errors import did_you_mean, unglued
+from taskgraph_workers.errors import did_you_mean, said, unglued
 from taskgraph_workers.model import KEYED_BY
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

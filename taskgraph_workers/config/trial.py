@@ -15,11 +15,13 @@ from taskgraph_workers.config.entries import targets
 from taskgraph_workers.config.steps import End, ends_of, next_of
 from taskgraph_workers.config.tables import Keys, layer_tables, quick, translated
 from taskgraph_workers.errors import (
+    ALIASES,
     AMBIGUOUS,
     DEAD_END,
     LEFT_OUT,
     LOOP,
     NO_BRANCH,
+    TOP,
     UNSET,
     Path,
     PlacementError,
@@ -27,7 +29,7 @@ from taskgraph_workers.errors import (
     listed,
 )
 from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import ALIASES, TOP, Choice, Config, Context, Layer, Placement
+from taskgraph_workers.model import Choice, Config, Context, Layer, Placement
 from taskgraph_workers.resolve import changes_for, layers_of, level_problem, lineage, resolve
 
 # What the tasks of a graph may mend: they need not ask for a name, and have env of their own.

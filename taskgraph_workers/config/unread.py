@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import yaml
 
@@ -12,6 +12,15 @@ from taskgraph_workers.errors import Problem
 
 #: More than any configuration says: a few lines of YAML can stand for billions of values.
 _MOST_VALUES = 250_000
+
+#: More bytes than any configuration has; a device such as /dev/zero has no end.
+_MOST_BYTES = 16 * 1024**2
+
+#: What is said of a value that goes deeper.
+TOO_DEEP = "goes deeper than any configuration does, or contains itself"
+
+#: Deeper than any configuration goes. YAML can build values that contain themselves.
+_DEEPEST = 60
 
 #: What :func:`unreadable` can tell of: whatever reading YAML raises.
 FAILURES = (yaml.YAMLError, ValueError, OverflowError, RecursionError)
@@ -78,7 +87,9 @@ def _inside(node: yaml.Node) -> list[yaml.Node]:
 
 
 def too_large(source: Source) -> Problem | None:
-    """A problem where a file stands for more values than any configuration, by its anchors."""
+    """A problem where a file is larger than any configuration, by itself or by its anchors."""
+    if len(source.content or b"") > _MOST_BYTES:
+        return _at(source, None, f"is larger than any configuration: over {_MOST_BYTES} bytes")
     node = source.compose()
     if node is None or _size(node, {}) <= _MOST_VALUES:
         return None
@@ -92,3 +103,32 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
         known[id(node)] = 1
         known[id(node)] += sum(_size(each, known) for each in _inside(node))
     return known[id(node)]
+
+
+def content_of(file: str) -> bytes | None:
+    """The bytes of a file, or None where it can't be read.
+
+    Of one that :func:`too_large` refuses there are no more than that takes.
+    """
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(_MOST_BYTES + 1)
+    except (OSError, ValueError):
+        return None
+
+
+def too_deep(value: object) -> bool:
+    """Whether a value nests deeper than any configuration, as one that contains itself does."""
+    return _depth(value, _DEEPEST, {}) > _DEEPEST
+
+
+def _depth(value: object, left: int, known: dict[int, int]) -> int:
+    """How deep a value nests, looking ``left`` deeper; what anchors repeat is looked at once."""
+    if not isinstance(value, (Mapping, list, tuple)):
+        return 0
+    if id(value) not in known:
+        known[id(value)] = _DEEPEST + 1  # as long as it is looked at: it may contain itself
+        inside = value.values() if isinstance(value, Mapping) else value
+        below = (_depth(each, left - 1, known) for each in inside) if left else [_DEEPEST]
+        known[id(value)] = 1 + max(below, default=0)
+    return known[id(value)]

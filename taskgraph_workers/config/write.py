@@ -108,4 +108,7 @@ def scalar(value: Any) -> str:
 
 def _is_text(value: str) -> bool:
     """Whether YAML reads a plain scalar as the text that it is."""
-    return bool(yaml.load(value, Loader=Loader) == value)
+    try:
+        return bool(yaml.load(value, Loader=Loader) == value)
+    except yaml.YAMLError:  # the marks at which documents begin and end
+        return False

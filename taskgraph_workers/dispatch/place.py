@@ -18,9 +18,9 @@ from taskgraph_workers.detect import Detect, render
 from taskgraph_workers.dispatch.images import is_allowed, name_of
 from taskgraph_workers.dispatch.message import key_of
 from taskgraph_workers.dispatch.model import Job, Message, Refused
-from taskgraph_workers.errors import ConfigError, PlacementError, Problem, WorkersError
+from taskgraph_workers.errors import TOP, ConfigError, PlacementError, Problem, WorkersError
 from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import TOP, Choice, Config, Context, Dispatch, Placement, Selection
+from taskgraph_workers.model import Choice, Config, Context, Dispatch, Placement, Selection
 from taskgraph_workers.resolve import choose, level_problem, resolve, task_env, unmet
 
 UNKNOWN_SKU, NOT_ALLOWED, NO_PLACEMENT = "unknown-sku", "image-not-allowed", "no-placement"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taskgraph_workers.config import located, read_selection
-from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.errors import TOP, Problem, WorkersError
 from taskgraph_workers.graph import artifacts
 from taskgraph_workers.graph.compare import TaskJson, compare, where
 from taskgraph_workers.graph.errors import refuse
@@ -21,7 +21,7 @@ from taskgraph_workers.graph.profiles import profiles_schema, usable
 from taskgraph_workers.graph.registered import as_registered
 from taskgraph_workers.graph.request import Request
 from taskgraph_workers.graph.run import KindRun, config_of, kinds_of
-from taskgraph_workers.model import TOP, Change, Config
+from taskgraph_workers.model import Change, Config
 
 #: The callbacks: for a task, and for a group.
 TASK, GROUP = "run-on-other-workers", "run-group-on-other-workers"

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import yaml
 
-from taskgraph_workers.config.document import content_of
 from taskgraph_workers.config.locate import Source
+from taskgraph_workers.config.unread import content_of
 from taskgraph_workers.errors import Path, Problem
 
 #: A scalar: the keys that lead to it, what is written, and the mark of its key.

@@ -10,10 +10,10 @@ from typing import Any, Callable, Optional, Union
 
 from taskgraph_workers.config import read_selection
 from taskgraph_workers.config.environment import VARIABLE, from_environment, inside_task
-from taskgraph_workers.errors import ConfigError, Problem
+from taskgraph_workers.errors import TOP, ConfigError, Problem
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.keyed import pick
-from taskgraph_workers.model import TOP, Config, Context, Selection
+from taskgraph_workers.model import Config, Context, Selection
 
 #: The optional parameter that holds the choice.
 PARAMETER = "workers"

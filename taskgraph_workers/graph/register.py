@@ -12,9 +12,9 @@ import logging
 import os
 from typing import Any
 
-from taskgraph_workers.config.document import content_of
 from taskgraph_workers.config.load import misspelled
 from taskgraph_workers.config.locate import Source
+from taskgraph_workers.config.unread import content_of
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.errors import refuse
 from taskgraph_workers.graph.parameters import extend_parameters

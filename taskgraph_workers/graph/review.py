@@ -22,6 +22,7 @@ from taskgraph_workers.errors import (
     AMBIGUOUS,
     FOREIGN,
     NO_BRANCH,
+    TOP,
     UNMET,
     Path,
     PlacementError,
@@ -35,7 +36,7 @@ from taskgraph_workers.graph.placer import Assignment, Placer, put_on
 from taskgraph_workers.graph.recorder import Asked, Record
 from taskgraph_workers.graph.run import KindRun, kinds_folder
 from taskgraph_workers.graph.unused import choices, run_under, unused
-from taskgraph_workers.model import TOP, Choice, Placement, Value
+from taskgraph_workers.model import Choice, Placement, Value
 from taskgraph_workers.refusals import worker_hint
 from taskgraph_workers.resolve import (
     is_known,

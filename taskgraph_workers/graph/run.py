@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from taskgraph_workers.config import load, located
+from taskgraph_workers.config import located
 from taskgraph_workers.config.environment import inside_task
+from taskgraph_workers.config.load import load
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.graph.names import project_aliases
 from taskgraph_workers.graph.parameters import selections

@@ -10,11 +10,11 @@ from taskgraph_workers import match
 from taskgraph_workers.config.names import fits
 from taskgraph_workers.config.review import levels_of
 from taskgraph_workers.config.selection import names_of
-from taskgraph_workers.errors import Path, PlacementError, Problem, did_you_mean
+from taskgraph_workers.errors import TOP, Path, PlacementError, Problem, did_you_mean
 from taskgraph_workers.graph.checks import INDEX_ALIAS
 from taskgraph_workers.graph.recorder import Record
 from taskgraph_workers.graph.run import KindRun
-from taskgraph_workers.model import TOP, Choice, Config, Context, Layer
+from taskgraph_workers.model import Choice, Config, Context, Layer
 from taskgraph_workers.resolve import chain_of, changes_for, is_known, layers_of, lineage
 
 # Who chose a profile that is tried by itself.

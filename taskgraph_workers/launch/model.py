@@ -1,7 +1,7 @@
 """What is to be launched, and how large that is: the values between reading, sizing and script.
 
 All of them are frozen. ``merlin/`` and ``cluster.py`` make an :class:`Ask`; ``size/`` makes a
-:class:`Sizing` out of it and a :class:`~taskgraph_workers.model.Node`; ``layout.py`` places it;
+:class:`Sizing` out of it and a :class:`~taskgraph_workers.machines.Node`; ``layout.py`` places it;
 ``script.py`` writes it.
 """
 
@@ -11,7 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from taskgraph_workers.errors import Problem, WorkersError
-from taskgraph_workers.model import Node
+from taskgraph_workers.machines import Node
+
+#: The code of a problem that keeps something from running. Its ``names`` are what that is, and what
+#: it would not do, as in "trainers", "would never start": for the one line that says what is wrong.
+NEVER = "never"
 
 
 class LaunchError(WorkersError):
@@ -24,7 +28,10 @@ class Demand:
 
     ``launcher`` says that the task itself starts its processes on the nodes (``srun``, ``flux
     run``); without one it runs inside its worker, on one node. ``why`` is how the numbers came
-    about, as a sentence. ``written_nodes`` tells that somebody wrote the nodes down.
+    about, as a sentence. ``written_nodes`` is how many nodes somebody wrote down, launcher or not;
+    0 where nobody did. ``says_nodes``: each of its launches has a flag for that, so that none is
+    left to what the launcher makes of the others. ``whole``: nothing else may be on its nodes,
+    however large these are.
     """
 
     step: str
@@ -34,7 +41,9 @@ class Demand:
     memory_mib: int = 0
     launcher: bool = True
     walltime_s: int | None = None
-    written_nodes: bool = False
+    written_nodes: int = 0
+    says_nodes: bool = False
+    whole: bool = False
     why: str = ""
     line: int = 0
 

@@ -7,7 +7,7 @@ its own way are its ``shell`` functions. The order of a script:
 2. the environment: lines of the user's, as they are;
 3. what the job was given: its time, the margin, what tells that the work is done;
 4. functions: the scheduler's, and those that watch over the workers;
-5. the groups, each started by one line;
+5. the groups, each started by one line, and those that hold something first;
 6. the loop that ends once no worker is left.
 
 Workers are asked to end, by a TERM, at whatever comes first: a signal to the script (a
@@ -31,6 +31,8 @@ from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.schedulers import quoting
 from taskgraph_workers.schedulers.base import Job, Scheduler, Start
+from taskgraph_workers.texts import beside
+from taskgraph_workers.version import VERSION
 
 #: Every script of ours says so in its comment; see :func:`is_ours`.
 MADE_BY = "# Made by taskgraph-workers"
@@ -44,10 +46,13 @@ LAST_CALL_S = 15
 #: How often a script looks around, in seconds.
 EVERY_S = 5
 
-#: How a scheduler starts Flux: one process on each node of the job. Slurm's needs no MPI for it
-#: and must not bind Flux, which binds its own tasks, to a part of a node.
+#: How a scheduler starts Flux: one process on each node of the job. Its brokers find one another
+#: by PMI-2 where Slurm has it (flux-start(1)), else by Slurm's library. Slurm must not bind Flux,
+#: which binds its own tasks, to a part of a node: a site with the plugin mpibind wants
+#: --mpibind=off too. Without --export, a job's --export=NONE would hold for the step as well.
 STARTS_FLUX = {
-    "slurm": 'srun -N "$SLURM_JOB_NUM_NODES" -n "$SLURM_JOB_NUM_NODES" --mpi=none --cpu-bind=none',
+    "slurm": 'srun --export=ALL -N "$SLURM_JOB_NUM_NODES" -n "$SLURM_JOB_NUM_NODES" --cpu-bind=none'
+    ' --mpi="$(srun --mpi=list 2>&1 | grep -owm1 pmi2 || echo none)"',
     "lsf": "jsrun -r 1 -a 1 -c ALL_CPUS -g ALL_GPUS --bind=none",
 }
 
@@ -158,9 +163,7 @@ def _margin(script: Script) -> int:
 
 
 def _comment(script: Script, scheduler: Scheduler) -> Iterator[str]:
-    from taskgraph_workers import __version__
-
-    yield f"{MADE_BY} {__version__}"
+    yield f"{MADE_BY} {VERSION}"
     for line in script.about:
         yield f"#   {printable(line)}"
     if not scheduler.tested:
@@ -186,15 +189,16 @@ def _environment(script: Script, inside: Scheduler | None) -> Iterator[str]:
     """The user's lines. Where the script runs twice, the outer run hands down what they set."""
     yield "folder=$PWD  # that of submission, before a line below may leave it"
     yield ""
-    if not script.setup:
-        return
-    yield "# --- The environment ---"
-    yield ""
-    if inside is not None:
-        yield 'if [ "${1-}" != inside ]; then'
-    yield from script.setup
-    if inside is not None:
-        yield "fi"
+    if script.setup:
+        yield "# --- The environment ---"
+        yield ""
+        if inside is not None:
+            yield 'if [ "${1-}" != inside ]; then'
+        yield from script.setup
+        if inside is not None:
+            yield "fi"
+        yield ""
+    yield from _section("bare")
     yield ""
 
 
@@ -205,12 +209,13 @@ def _given(script: Script) -> Iterator[str]:
     limit = "no time limit is known" if walltime is None else f"of {walltime} s"
     yield "# --- When workers end ---"
     yield ""
-    yield f"deadline={deadline}  # seconds, {limit}"
+    yield f"deadline={deadline} # seconds, {limit}"
     yield f"margin={margin}"
-    yield f"last_call={last_call}"
-    yield f"requeues={script.requeues}  # at most"
-    yield f"every={script.every_s:g}  # seconds between two looks around"
-    yield f"until={quoting.inner(script.until or '')}  # ends well once the work is done"
+    yield f"last_call={last_call} # for workers of a job that will be requeued"
+    yield f"requeues={script.requeues} # at most"
+    yield f"every={script.every_s:g} # seconds from one look around to the next"
+    yield "# A command that ends well once the work is done."
+    yield f"until={quoting.inner(script.until or '')}"
     yield ""
 
 
@@ -224,7 +229,8 @@ def _functions(scheduler: Scheduler, inside: Scheduler | None) -> Iterator[str]:
     launcher = STARTS_FLUX[scheduler.name]
     yield f"come_again={_COME_AGAIN}"
     yield 'if [ "${1-}" != inside ]; then'
-    yield from scheduler.shell.strip("\n").splitlines()
+    for name in ("job_id", "restarts", "requeue_job"):
+        yield from (f"    {line}" for line in function_of(scheduler.shell, name).splitlines())
     yield from (line.replace("@launcher@", launcher) for line in _section("inside"))
     yield "fi"
     yield ""
@@ -233,6 +239,18 @@ def _functions(scheduler: Scheduler, inside: Scheduler | None) -> Iterator[str]:
     yield from inside.shell.strip("\n").splitlines()
     yield from _section("outside")
     yield ""
+
+
+def function_of(shell: str, name: str) -> str:
+    r"""The text of one function.
+
+    >>> function_of("a() { :; }\nb() {\n    :\n}\n", "b")
+    'b() {\n    :\n}'
+    """
+    found = re.search(rf"^{name}\(\) (?:{{.*}}|{{.*\n(?:.*\n)*?}})$", shell, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"there is no function {name}")
+    return found[0]
 
 
 def _texts(script: Script) -> Iterator[str]:
@@ -248,7 +266,8 @@ def _texts(script: Script) -> Iterator[str]:
 
 def _groups(script: Script, scheduler: Scheduler) -> Iterator[str]:
     problems: list[Problem] = []
-    for group in script.starts:
+    # Those that hold come first, or tasks of others might have their cores by then.
+    for group in sorted(script.starts, key=lambda start: not start.holds):
         try:
             yield scheduler.start(group)
             yield f"started {quoting.word(group.name)}"
@@ -265,8 +284,6 @@ def _section(name: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _sections() -> Mapping[str, str]:
     """``skeleton.sh`` by its ``#:`` headings."""
-    from importlib import resources
-
-    text = (resources.files("taskgraph_workers.launch") / "skeleton.sh").read_text("utf-8")
+    text = beside(__file__, "skeleton.sh")
     parts = re.split(r"^#: (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2]))

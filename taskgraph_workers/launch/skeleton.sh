@@ -1,9 +1,16 @@
 # shellcheck shell=bash
+#: bare
+# Options and traps that lines above have set, or BASH_ENV: from here on, bash is as it comes.
+set +aefkmuCET +o pipefail +o posix
+shopt -u nullglob failglob nocasematch extdebug
+IFS=$' \t\n'
+trap - ERR DEBUG RETURN
 #: inside
     # This is the job itself: it starts Flux on every node, and this script once more inside of it.
     stop_file=$folder/workers-$(job_id).stop
     trap 'touch "$stop_file"' TERM INT HUP USR1 USR2
-    @launcher@ flux start bash "$0" inside "$(job_id)" "$(restarts)" "$SECONDS" "$folder" &
+    @launcher@ \
+        flux start bash "$0" inside "$(job_id)" "$(restarts)" "$SECONDS" "$folder" &
     flux=$!
     while :; do
         wait "$flux"
@@ -144,6 +151,7 @@ say "all ended, with status $status"
 if [ -n "$again" ]; then
     say "the job goes back into the queue"
     requeue_job
+    # shellcheck disable=SC2317 # inside of another scheduler it does not return
     status=$?
 fi
 exit "$status"

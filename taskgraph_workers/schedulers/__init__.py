@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Callable
 
@@ -25,14 +27,14 @@ NAMES = ("slurm", "lsf", "pbs", "flux")
 #: Where others register theirs.
 GROUP = "taskgraph_workers.schedulers"
 
-#: What tells that a machine has a scheduler: a command, and what its answer holds. Names alone
+#: What tells that a machine has a scheduler: a command, and what its answer looks like. Names alone
 #: won't do: Grid Engine has a ``qsub`` too, Flux machines have wrappers named ``sbatch`` and
 #: ``bsub``, and Slurm's clients may be installed without a cluster (then ``sbatch`` fails).
 PROBES = {
-    "slurm": (("sbatch", "--version"), "slurm"),
+    "slurm": (("sbatch", "--version"), r"^slurm\S* \d"),
     "lsf": (("bsub", "-V"), "LSF"),
     "pbs": (("qsub", "--version"), "pbs_version"),
-    "flux": (("flux", "getattr", "size"), ""),
+    "flux": (("flux", "getattr", "size"), r"^\d"),
 }
 _PROBE_TIMEOUT_S = 3.0
 
@@ -68,11 +70,9 @@ def _foreign(name: str) -> Scheduler:
 def _entry_points() -> list[EntryPoint]:
     from importlib.metadata import entry_points
 
-    found = entry_points()
-    # Python 3.9 has a dict of groups; later ones select.
-    if isinstance(found, dict):
-        return list(found.get(GROUP, ()))
-    return list(found.select(group=GROUP))
+    if sys.version_info >= (3, 10):
+        return list(entry_points(group=GROUP))
+    return list(entry_points().get(GROUP, ()))
 
 
 def native(
@@ -91,9 +91,9 @@ def native(
     if environ.get("FLUX_URI") and shutil.which("flux", path=path):
         return "flux"
     for name in NAMES:
-        argv, holds = PROBES[name]
+        argv, pattern = PROBES[name]
         program = shutil.which(argv[0], path=path)
-        if program and _says((program, *argv[1:]), holds, ask or _ask(environ)):
+        if program and _says((program, *argv[1:]), pattern, ask or _ask(environ)):
             return name
     return None
 
@@ -104,8 +104,9 @@ def _ask(environ: Mapping[str, str]) -> Callable[[Command], Answer]:
     return lambda command: run(command, _PROBE_TIMEOUT_S, environ)
 
 
-def _says(argv: tuple[str, ...], holds: str, ask: Callable[[Command], Answer]) -> bool:
+def _says(argv: tuple[str, ...], pattern: str, ask: Callable[[Command], Answer]) -> bool:
     from taskgraph_workers.schedulers.base import Command
 
     answer = ask(Command(argv))
-    return answer.exit_code == 0 and holds in answer.stdout + answer.stderr
+    said = answer.stdout + answer.stderr
+    return answer.exit_code == 0 and re.search(pattern, said, re.MULTILINE) is not None

@@ -52,7 +52,8 @@ class Start:
     line for bash; WORKER_NAME is in its environment. A worker that ``holds`` keeps ``cores``,
     ``gpus`` and ``memory_mib`` for as long as it lives, and they are bound to it. One that
     doesn't holds nothing: its tasks bring a launcher of their own, which asks for ``task_gpus``
-    GPUs on each node (None: its tasks differ, and say it themselves).
+    GPUs on each node (None: its tasks differ, and say it themselves). ``task_nodes`` is on how
+    many nodes a task runs that doesn't say it itself (None: as its launcher has it; they differ).
     """
 
     name: str
@@ -63,6 +64,7 @@ class Start:
     gpus: int = 0
     memory_mib: int | None = None
     task_gpus: int | None = 0
+    task_nodes: int | None = None
 
     @property
     def number(self) -> int:
@@ -172,7 +174,7 @@ class Scheduler(Protocol):
         """Asks how a job is."""
 
     def state(self, job: str, answer: Answer) -> State:
-        """How it is."""
+        """How it is. Raises SchedulerError for an answer that says nothing of any job."""
 
     def end(self, job: str) -> Command | None:
         """Tells the script alone to end its workers warmly; None where only a file can."""

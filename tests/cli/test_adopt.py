@@ -95,7 +95,7 @@ def test_it_writes_a_new_file_that_can_be_included(tmp_path: Path):
     assert again.returncode == 2
     assert "taskcluster/adopted.yml: can't be written: File exists" in again.stderr
     file.write_text(file.read_text() + "workers-config: {include: [adopted.yml]}\n")
-    from taskgraph_workers.config import load
+    from taskgraph_workers.config.load import load
 
     config = load(yaml.safe_load(file.read_text()), file.parent)
     assert list(config.profiles) == ["x"]

@@ -38,6 +38,8 @@ def complete(line: str) -> set[str]:
         ("taskgraph-workers plan --color ", {"auto", "always", "never"}),
         ("taskgraph-workers plan --color a", {"auto", "always"}),
         ("taskgraph-workers completion f", {"fish"}),
+        ("taskgraph-workers launch st", {"status", "stop"}),
+        ("taskgraph-workers launch stop --n", {"--now"}),
         ("taskgraph-workers plan -p ", set()),
         ("taskgraph-workers plan --root ta", set()),
     ],

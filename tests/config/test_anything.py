@@ -9,7 +9,7 @@ from config_cases import DATA
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from taskgraph_workers.config import load
+from taskgraph_workers.config.load import load
 from taskgraph_workers.errors import ConfigError, Problem
 
 ALIAS = {

@@ -7,7 +7,7 @@ from config_cases import KINDS, cases
 
 from taskgraph_workers.config.clusters import SCHEDULERS
 from taskgraph_workers.detect import Detect
-from taskgraph_workers.model import Cluster, Group, Node
+from taskgraph_workers.machines import Cluster, Group, Node
 
 
 @pytest.mark.parametrize(("body", "told"), cases("clusters.txt"))
@@ -27,13 +27,6 @@ def test_a_cluster(project):
                 queue: pdebug
                 bank: wbronze
                 walltime: "00:20:00"
-                margin: 2m
-                requeue: 3
-                job-name: my workers
-                output: 'logs/{id}.out'
-                reservation: morning
-                qos: high
-                constraint: v100
                 setup: [module load cuda, . /opt/worker/bin/activate]
                 directives: ['#SBATCH --mail-type=END']
                 groups:
@@ -43,7 +36,6 @@ def test_a_cluster(project):
                         cores: 8
                         gpus: 4
                         memory: 16GB
-                        env: {GPUS: "0 1", WORKSPACE: {detect: gpu-memory}, TOKEN: null}
                         command: [start-worker, /etc/worker.yml]
                     helpers: {command: start-worker}
         """
@@ -57,13 +49,6 @@ def test_a_cluster(project):
         queue="pdebug",
         bank="wbronze",
         walltime_s=1200,
-        margin_s=120,
-        requeue=3,
-        job_name="my workers",
-        output="logs/{id}.out",
-        reservation="morning",
-        qos="high",
-        constraint="v100",
         setup=("module load cuda", ". /opt/worker/bin/activate"),
         directives=("#SBATCH --mail-type=END",),
         groups={
@@ -76,11 +61,38 @@ def test_a_cluster(project):
                 cores=8,
                 gpus=4,
                 memory_mib=15259,
-                env={"GPUS": "0 1", "WORKSPACE": Detect("gpu-memory"), "TOKEN": None},
             ),
             "helpers": Group("helpers", "start-worker", (*at, "groups", "helpers")),
         },
     )
+
+
+def test_the_rest_of_a_header(project):
+    """What a job's header says besides, how the job ends, and its workers' env."""
+    config = project.config(
+        """
+        clusters:
+            lab:
+                scheduler: slurm
+                margin: 2m
+                requeue: 3
+                job-name: my workers
+                output: 'logs/{id}.out'
+                reservation: morning
+                qos: high
+                constraint: v100
+                groups:
+                    trainers:
+                        command: start
+                        env: {GPUS: "0 1", WORKSPACE: {detect: gpu-memory}, TOKEN: null}
+        """
+    )
+    lab = config.clusters["lab"]
+    assert (lab.margin_s, lab.requeue) == (120, 3)
+    assert (lab.job_name, lab.output) == ("my workers", "logs/{id}.out")
+    assert (lab.reservation, lab.qos, lab.constraint) == ("morning", "high", "v100")
+    env = {"GPUS": "0 1", "WORKSPACE": Detect("gpu-memory"), "TOKEN": None}
+    assert lab.groups["trainers"].env == env
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)

@@ -210,6 +210,12 @@ def test_a_few_lines_that_stand_for_billions_of_values(project, value: str):
     )
 
 
+def test_a_file_without_an_end(project):
+    """Nothing is read that no memory holds."""
+    told = project.told("include: /dev/zero")
+    assert told == "/dev/zero:1:1: is larger than any configuration: over 16777216 bytes" + UNREAD
+
+
 def test_what_anchors_repeat_is_fine(project):
     """A few hundred entries that share what they say are no more than they seem."""
     more = "".join(f", b-{n}: *a" for n in range(300))

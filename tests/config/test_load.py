@@ -10,7 +10,8 @@ import pytest
 import yaml
 from config_cases import DATA
 
-from taskgraph_workers.config import check, load, load_file, locate, located
+from taskgraph_workers.config import check, load_file, locate, located
+from taskgraph_workers.config.load import load
 from taskgraph_workers.errors import ConfigError, PlacementError, Problem
 from taskgraph_workers.model import Choice, Config, Context
 from taskgraph_workers.resolve import resolve, task_env

@@ -104,13 +104,22 @@ def test_the_end_of_the_work_ends_them(tmp_path: Path):
 
 
 def test_a_command_for_the_work_that_fails(tmp_path: Path):
-    """It ends nothing."""
-    with running(text(start(1), until="touch tried; exit 3"), tmp_path) as run:
+    """It ends nothing; what it ended with is told, and when it is tried again."""
+    with running(text(start(1), until="exit 3"), tmp_path) as run:
         run.wait_for("start")
-        run.until((tmp_path / "tried").exists)
+        run.until(lambda: "failed with status 3; next try in 60 s" in run.said)
         (tmp_path / "workers-77.stop").touch()
         status, said = run.end()
-    assert (status, "failed with status 3" in said or "there is a file" in said) == (0, True)
+    assert (status, "the work is done:" in said) == (0, False)
+    assert "there is a file" in said
+
+
+def test_nothing_is_left_running(tmp_path: Path):
+    """What would tell that the work is done goes with the workers, and so does what it starts."""
+    with running(text(start(1), until="sleep 300"), tmp_path) as run:
+        run.wait_for("start")
+        (tmp_path / "workers-77.stop").touch()
+        assert run.end()[0] == 0
 
 
 def test_a_worker_that_dies(tmp_path: Path):
@@ -147,6 +156,35 @@ def test_setup_comes_first(tmp_path: Path):
         (tmp_path / "workers-77.stop").touch()
         assert run.end()[0] == 0
     assert "it is\n" in log("utf-8")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set -euo pipefail",
+        "set -f -o noclobber",
+        "set -a -m -k",
+        "set -o posix",
+        "IFS=x0",
+        "shopt -s nullglob failglob nocasematch",
+        "trap 'exit 9' ERR",
+        "set -ET; trap 'false' DEBUG",
+    ],
+)
+@pytest.mark.parametrize("at", ["setup", "BASH_ENV"])
+def test_options_of_the_user_change_nothing_behind_his_lines(tmp_path: Path, line: str, at: str):
+    """Whatever they leave switched on, the script ends well, and tells of a worker that fails."""
+    (tmp_path / "options").write_text(line if at == "BASH_ENV" else "")
+    script = text(
+        start(2, "[ -z ${every+x} ] && echo done >> log"),
+        start(1, "exit 7", name="x"),
+        setup=(line,) if at == "setup" else (),
+    )
+    with running(script, tmp_path, BASH_ENV=str(tmp_path / "options")) as run:
+        status, said = run.end()
+    assert (status, run.log) == (7, ["done"] * 2)
+    assert "a worker of x ended with status 7" in said
+    assert said.count("all ended") == 1
 
 
 def test_texts_reach_workers_as_they_are(tmp_path: Path):

@@ -8,6 +8,16 @@ from dataclasses import dataclass, field
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import Demand
 
+#: The types of a ``batch`` block that Merlin knows, and the scheduler that each stands for.
+SCHEDULERS: Mapping[str, str | None] = {
+    "local": None,
+    "slurm": "slurm",
+    "flux": "flux",
+    "lsf": "lsf",
+    "lsf-srun": "lsf",
+    "pbs": "pbs",
+}
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -34,6 +44,11 @@ class Batch:
     worker_launch: str | None = None
     other: Mapping[str, object] = field(default_factory=dict)
     line: int = 0
+
+    @property
+    def scheduler(self) -> str | None:
+        """The scheduler that the type stands for, if any."""
+        return SCHEDULERS.get(self.type)
 
 
 @dataclass(frozen=True)

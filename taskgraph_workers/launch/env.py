@@ -1,0 +1,199 @@
+"""What a worker gives the tasks that run inside of it: GPUS and WORKSPACE.
+
+A task that says ``GPUS: {detect: inherited}`` relies on its worker for them. They come, in this
+order, from:
+
+1. the group's own ``env``;
+2. the placements of ``workers-config`` that lead to the group's pool, for every worker name and
+   profile, at every level: where all of them agree on a value, the worker has it too;
+3. for a worker with GPUs, the machine: :mod:`taskgraph_workers.detect` works them out when the
+   worker starts, among the GPUs that the scheduler has bound to it.
+
+How a worker passes them on is its own affair. Celery's tasks inherit the worker's environment, and
+so do those of generic-worker's simple engine (once called insecure). Its multiuser engine makes a
+new environment for each task, also where it runs tasks as its own user, and docker-worker starts
+containers: they pass nothing on.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.schedulers import quoting
+
+if TYPE_CHECKING:
+    from taskgraph_workers.detect import Detect
+    from taskgraph_workers.launch.model import WorkerGroup
+    from taskgraph_workers.machines import Group
+    from taskgraph_workers.model import Config
+
+#: What a worker detects if it has GPUs and nobody says more. The share is what a training may fill
+#: of a GPU's memory without running out of it.
+DETECTED: Mapping[str, Mapping[str, object]] = {
+    "GPUS": {"detect": "gpu-indices"},
+    "WORKSPACE": {"detect": "gpu-memory", "share": 0.75},
+}
+
+#: The variables in which a script keeps the text that detects, by number.
+TEXT = "TASKGRAPH_WORKERS_DETECT"
+
+# What makes a line more than one command with its words; such a line is left to bash as it is.
+_COMPOUND = re.compile(r"[;&|<>()`\n]|\$\(|^\s*(\w+=|[.{!]\s|(if|for|while|until|case|time)\b)")
+# What bash does itself: there is no program that could take its place.
+_BUILT_IN = re.compile(
+    r"\s*(alias|break|builtin|cd|command|continue|coproc|declare|disown|enable|eval|exec|exit|export"
+    r"|hash|jobs|let|local|mapfile|popd|pushd|read|readonly|return|set|shift|shopt|source|trap|type"
+    r"|typeset|ulimit|umask|unalias|unset|wait|:)(?=\s|$)"
+)
+
+
+# --- which values ---------------------------------------------------------------------------
+
+
+def env_of(config: Config, group: Group, trust_domain: str = "") -> dict[str, Any]:
+    """GPUS and WORKSPACE of a group's workers: text, or a ``Detect``. See the module."""
+    from taskgraph_workers.detect import parse
+
+    env: dict[str, Any] = {}
+    said = _of_pool(config, group.pool, trust_domain) if group.pool else {}
+    for name, detected in DETECTED.items():
+        if name in said:
+            env[name] = said[name]
+        elif group.gpus:
+            env[name] = parse(detected)
+    return {name: value for name, value in {**env, **group.env}.items() if value is not None}
+
+
+def _of_pool(config: Config, pool: str, trust_domain: str) -> dict[str, Any]:
+    """The values on which all placements agree that lead to a pool."""
+    found: dict[str, list[Any]] = {name: [] for name in DETECTED}
+    for env in _envs(config, pool, trust_domain):
+        for name, values in found.items():
+            value = env.get(name)
+            # What is inherited is what this is about; who says nothing contradicts nobody.
+            if value is not None and getattr(value, "what", "") != "inherited":
+                values.append(value)
+    return {n: values[0] for n, values in found.items() if values and _alike(values)}
+
+
+def _alike(values: list[Any]) -> bool:
+    return all(value == values[0] for value in values)
+
+
+def _envs(config: Config, pool: str, trust_domain: str) -> Iterator[Mapping[str, Any]]:
+    """The env that a task with none of its own gets in a pool, for every way there."""
+    from taskgraph_workers.model import Choice, Context
+    from taskgraph_workers.resolve import resolve, task_env
+
+    for level in ("1", "2", "3"):
+        context = Context(level=level, trust_domain=trust_domain)
+        for profile in (None, *config.profiles):
+            choice = Choice(profile, "launch")
+            for name in _names(config):
+                try:
+                    placement = resolve(config, name, choice, context.under(choice))
+                    if placement.pool == pool:
+                        yield task_env(placement, {})[0]
+                except WorkersError:
+                    # A name that leads nowhere under this profile doesn't lead to the pool.
+                    continue
+
+
+def _names(config: Config) -> Iterable[str]:
+    """Every worker name that could be asked for."""
+    names = dict.fromkeys([*config.aliases, *config.workers.entries])
+    for profile in config.profiles.values():
+        names.update(dict.fromkeys(profile.layer.entries))
+    return names
+
+
+# --- how a worker gets them -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What each group's workers run, and the texts that they share, by variable."""
+
+    lines: Mapping[str, str]
+    texts: Mapping[str, str]
+
+
+def commands_of(groups: Iterable[WorkerGroup]) -> Commands:
+    """The command of each group, with its env in front.
+
+    A command starts with ``exec`` where it is a single one: so the scheduler's TERM reaches the
+    worker, and no shell in front of it.
+
+    :raises WorkersError: for values that no shell could hold.
+    """
+    lines: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    problems: list[Problem] = []
+    for group in groups:
+        try:
+            lines[group.name] = _command(group, texts)
+        except ValueError as error:
+            problems.append(Problem(f"group {group.name!r}: {error}", line=group.line))
+    if problems:
+        raise WorkersError(*problems)
+    return Commands(lines, {name: text for text, name in texts.items()})
+
+
+def _command(group: WorkerGroup, texts: dict[str, str]) -> str:
+    if not group.env:
+        return alone(quoting.check(group.command))
+    from taskgraph_workers.detect import Detect, prelude
+
+    detected: dict[str, Detect] = {}
+    constant: dict[str, str] = {}
+    for name, value in group.env.items():
+        if not isinstance(value, Detect):
+            constant[name] = quoting.check(str(value))
+        else:
+            detected[name] = value
+    parts = [_exports(constant)] if constant else []
+    if detected:
+        text = prelude(detected)
+        name = texts.setdefault(text, f"{TEXT}_{len(texts) + 1}")
+        parts.append(f'eval "${name}"')
+    return "; ".join([*parts, alone(quoting.check(group.command))])
+
+
+def _exports(env: Mapping[str, str]) -> str:
+    return "export " + " ".join(f"{name}={quoting.inner(value)}" for name, value in env.items())
+
+
+def alone(command: str) -> str:
+    """A line for bash that becomes its command, if it is a single one.
+
+    >>> alone("start-worker /etc/worker.yml"), alone("cd /scratch && exec start-worker")
+    ('exec start-worker /etc/worker.yml', 'cd /scratch && exec start-worker')
+    """
+    return f"exec {command}" if is_single(command) else command
+
+
+def is_single(command: str) -> bool:
+    """Whether a line is one program with its words, and no ``exec`` yet."""
+    if _BUILT_IN.match(command):
+        return False
+    try:
+        unquoted = " ".join(_plain(command))
+    except ValueError:
+        return False
+    return _COMPOUND.search(unquoted) is None
+
+
+def _plain(command: str) -> list[str]:
+    """The words of a line; what stands in quotes is left out. ValueError: a quote is open."""
+    shlex.split(command)
+    return [re.sub(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", "", command)]
+
+
+def ends_with_its_shell(command: str) -> bool:
+    """Whether a TERM would end a shell in front of the worker, rather than the worker."""
+    return not is_single(command) and re.search(r"(^|[;&|]\s*)exec\b", command) is None

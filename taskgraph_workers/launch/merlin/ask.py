@@ -1,0 +1,100 @@
+"""From what a Merlin spec says to what is to be launched."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from taskgraph_workers.launch.merlin.cautions import Case, caution, no_merlin
+from taskgraph_workers.launch.merlin.chains import chains
+from taskgraph_workers.launch.merlin.corrected import corrected
+from taskgraph_workers.launch.merlin.model import Batch, Spec
+from taskgraph_workers.launch.merlin.notes import Notes
+from taskgraph_workers.launch.merlin.options import Options
+from taskgraph_workers.launch.merlin.parts import Part, part
+from taskgraph_workers.launch.merlin.queues import Group, groups
+from taskgraph_workers.launch.merlin.runtime import celery_version, merlin_folder, setup, until
+from taskgraph_workers.launch.merlin.stages import stages
+from taskgraph_workers.launch.merlin.workers import worker_group
+from taskgraph_workers.launch.model import Ask, Header
+from taskgraph_workers.schedulers.base import ID
+
+#: What the originating issue's script is called, and where its output goes.
+NAME = "Merlin"
+OUTPUT = f"merlin_workers_{ID}.out"
+
+#: How schedulers write a job's id in the name of its output file.
+_IDS = re.compile(r"%[jJ]|\{\{id\}\}")
+
+
+def ask(spec: Spec, options: Options | None = None) -> Ask:
+    """What a spec asks for: its groups of workers, the header, the stages of its study.
+
+    Raises LaunchError with everything that makes it impossible, and all warnings.
+    """
+    options = options or Options()
+    notes = Notes(spec.file, spec.notes)
+    found = groups(spec, notes)
+    chosen = part(spec, found, options, notes)
+    numbers = _all_numbers(found, chosen, options, notes)
+    workers = tuple(worker_group(each, chosen.batch, options, notes) for each in chosen.groups)
+    folder = merlin_folder(options.folder)
+    lines, done = _runtime(spec, (folder, chosen.batch.flux_path), options, notes)
+    tasks = chains(spec)
+    caution(Case(spec, chosen, workers, tasks, options, celery_version(folder)), notes)
+    notes.check()
+    return Ask(
+        title=spec.name,
+        groups=workers,
+        header=_header(chosen.batch),
+        scheduler=chosen.batch.scheduler,
+        node=options.node,
+        setup=lines,
+        stages=stages(tasks, workers),
+        others=chosen.others,
+        until=done,
+        corrected=corrected(spec, chosen, numbers),
+        notes=notes.all(),
+        file=os.path.abspath(spec.file),
+    )
+
+
+def _all_numbers(
+    found: Sequence[Group], chosen: Part, options: Options, notes: Notes
+) -> dict[str, int]:
+    """How many workers each group has; with the faults of those, too, that are not launched."""
+    numbers = {}
+    for group in found:
+        quiet = Notes(notes.file)
+        batch = group.worker.batch or chosen.batch
+        numbers[group.name] = worker_group(group, batch, options, quiet).number
+        notes.take(quiet.errors())
+    return numbers
+
+
+def _header(batch: Batch) -> Header:
+    return Header(
+        name=batch.name or NAME,
+        nodes=batch.nodes,
+        output=_IDS.sub(ID, batch.output) if batch.output else OUTPUT,
+        queue=batch.queue,
+        bank=batch.bank,
+        walltime_s=batch.walltime_s,
+        reservation=batch.reservation,
+        qos=batch.qos,
+        constraint=batch.constraint,
+    )
+
+
+def _runtime(
+    spec: Spec, folders: tuple[str | None, str | None], options: Options, notes: Notes
+) -> tuple[tuple[str, ...], str | None]:
+    """The lines that set Merlin up, and the command that tells when the work is done."""
+    if folders[0] is None:
+        no_merlin(notes)
+    try:
+        return setup(*folders), until(spec.file, options.variables, options.monitor_s)
+    except ValueError as error:
+        notes.error(str(error))
+        return (), None

@@ -1,0 +1,85 @@
+"""`launch status`, `launch stop` and `launch --submit`, where there is no scheduler."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launch_inputs import NODE
+from taskgraph_workers.launch.jobs import Launch, keep, new_folder
+from taskgraph_workers.schedulers.base import State
+
+DONE = State("ended", "COMPLETED", "node[1-2]", True)
+LATE = State("ended", "TIMEOUT", "node3", False)
+REFUSAL = "Slurm did not take the job: sbatch: error: invalid partition specified: nowhere"
+
+
+@pytest.fixture
+def kept(launch: Any) -> Any:
+    """Four launches: one that ended well, one that did not, one refused, and one broken off."""
+    for job, refused, ended in (("41", "", DONE), ("42", "", LATE), (None, REFUSAL, None)):
+        folder = new_folder("launches")
+        keep(Launch(folder, "slurm", os.getcwd(), job, "w-{id}.out", refused, ended))
+    new_folder("launches")
+    return launch
+
+
+def test_the_table(kept: Any):
+    """All launches, each on a line; what takes more room has a line of its own."""
+    done = kept("status")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert [line.split() for line in lines[:4]] == [
+        ["launch", "job", "state", "reason", "nodes", "output"],
+        ["0001", "41", "ended", "COMPLETED", "node[1-2]", "w-41.out"],
+        ["0002", "42", "ended", "TIMEOUT", "node3", "w-42.out"],
+        ["0003", "-", "refused"],
+    ]
+    assert REFUSAL in " ".join(done.out.split())
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(("which", "code"), [("1", 0), ("41", 0), ("2", 1), ("3", 1), ("0004", 1)])
+def test_how_one_is(kept: Any, which: str, code: int):
+    """The exit code tells whether it is well."""
+    done = kept("status", which, "--json")
+    assert done.code == code
+    (said,) = json.loads(done.out)["launches"]
+    assert said["succeeded"] is {0: True, 1: None if which in ("3", "0004") else False}[code]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("1",), 0, "job 41 had ended before (COMPLETED)"),
+        (("3",), 2, f"launch 0003 has no job: {REFUSAL}"),
+        ((), 2, "launch 0004 has no job: broken off\n    hint: look whether the scheduler"),
+        (("9",), 2, "there is no launch and no job 9 in launches"),
+        (("1", "--wait", "x"), 2, "--wait: 'x' is no duration"),
+        (("1", "--launches", "elsewhere"), 2, "nothing was launched in elsewhere"),
+    ],
+)
+def test_a_stop_that_does_nothing(kept: Any, words: tuple[str, ...], code: int, told: str):
+    """Of a job that is over, or of a launch that never got one."""
+    done = kept("stop", *words)
+    assert (done.code, told in done.out + done.err) == (code, True)
+
+
+def test_a_scheduler_that_can_not_be_asked(launch: Any):
+    """Is no refusal of the job."""
+    done = launch("demo.yaml", *NODE, "--test")
+    assert done.code == 2
+    assert "error: there is no sbatch here, which would be asked" in done.err
+
+
+def test_a_scheduler_that_is_not_here(launch: Any, tmp_path: Path):
+    """What can't be run is told; the folder of the launch says so, too."""
+    done = launch("demo.yaml", *NODE, "--submit")
+    assert (done.code, done.out) == (2, "")
+    assert "sbatch can't be run" in done.err
+    assert "refused" in launch("status").out
+    assert (tmp_path / "launches" / "0001" / "workers.sbatch").exists()

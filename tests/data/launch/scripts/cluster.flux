@@ -1,0 +1,489 @@
+#!/bin/bash
+#flux: --job-name=workers
+#flux: --nodes=3
+#flux: --time-limit=86400s
+#flux: --queue=pdebug
+#flux: --bank=wbronze
+#flux: --output="workers-{{id}}.out"
+#
+# Made by taskgraph-workers 1.0
+#   workers: 5 trainers, 3 helpers, of cluster lab (lab.yml)
+#   nodes: 3 (packed); exclusive unknown, packed 3, certain 3, useful unknown
+#   a node: 36 cores, 4 GPUs, 256GiB of memory (cluster lab)
+# To end the workers once their tasks are done: touch workers-JOBID.stop, here.
+
+folder=$PWD  # that of submission, before a line below may leave it
+
+# --- The environment ---
+
+module load cuda
+. /opt/worker/bin/activate
+
+# Options and traps that lines above have set, or BASH_ENV: from here on, bash is as it comes.
+set +aefkmuCET +o pipefail +o posix
+shopt -u nullglob failglob nocasematch extdebug
+IFS=$' \t\n'
+trap - ERR DEBUG RETURN
+
+# --- When workers end ---
+
+deadline=84600 # seconds, of 86400 s
+margin=1800
+last_call=86385 # for workers of a job that will be requeued
+requeues=0 # at most
+every=5 # seconds from one look around to the next
+# A command that ends well once the work is done.
+until=""
+
+# --- flux ---
+
+# Where the process ids of workers are kept, on each node of its own, for this run of this job.
+share_dir=/tmp/workers-$UID-$$-$RANDOM$RANDOM
+
+# run_share KEY GROUP JOB FIRST COUNT COMMAND [CORES GPUS CORE GPU]: runs on a node, starts its
+# share of a group there, and ends with it, with the highest status of a worker. KEY tells apart
+# nodes that share a /tmp. Workers are bound to CORES cores and GPUS GPUs each, beginning with those
+# of index CORE and GPU, unless these words are left out.
+# shellcheck disable=SC2317 # nodes call it
+run_share() {
+    local key=$1 group=$2 job=$3 first=$4 count=$5 command=$6 index code alive worst=0 running=()
+    shift 6
+    mkdir -m 700 "$share_dir" 2>/dev/null
+    [ -O "$share_dir" ] || { echo "workers: can't write in $share_dir" >&2; return 73; }
+    trap 'end_share "$key"' TERM
+    for ((index = first; index < first + count; index++)); do
+        run_worker "$key.$group.$index" "$group.j$job.$index" "$command" "$((index - first))" "$@" \
+            </dev/null &
+        running[index]=$!
+    done
+    while [ "${#running[@]}" -gt 0 ]; do
+        alive=$(jobs -rp)
+        for index in "${!running[@]}"; do
+            case " ${alive//$'\n'/ } " in *" ${running[index]} "*) continue ;; esac
+            wait "${running[index]}"
+            code=$?
+            unset "running[index]"
+            rm -f "$share_dir/$key.$group.$index"
+            # 143: a worker that knows nothing better to do when it is asked to end.
+            if [ "$code" = 0 ] || { [ "$code" = 143 ] && [ -e "$share_dir/$key-ending" ]; }; then
+                continue
+            fi
+            echo "workers: $group.j$job.$index ended with status $code" >&2
+            [ "$code" -le "$worst" ] || worst=$code
+        done
+        [ "${#running[@]}" = 0 ] || sleep 1
+    done
+    return "$worst"
+}
+
+# Becomes one worker.
+# shellcheck disable=SC2317 # nodes call it
+run_worker() {
+    local file=$1 name=$2 command=$3 nth=$4 node
+    shift 4
+    # First the id, then the look whether it is too late: end_share does it the other way round.
+    echo "$BASHPID" >"$share_dir/$file"
+    [ ! -e "$share_dir/${file%%.*}-ending" ] || exit 0
+    [ "$#" = 0 ] || bind_worker "$nth" "$@"
+    trap - INT QUIT # which bash takes from what it starts in the background
+    node=$(uname -n)
+    export WORKER_NAME=$name.${node%%.*}
+    exec bash -c "$command"
+}
+
+# end_share KEY: runs on a node, asks the workers there to end. TERM goes to their main processes
+# alone: what they have started, such as a process of Celery's pool, would die of it with its task.
+# shellcheck disable=SC2317 # nodes call it
+end_share() {
+    local file pid
+    mkdir -m 700 "$share_dir" 2>/dev/null
+    [ -O "$share_dir" ] || return 73
+    : >"$share_dir/$1-ending"
+    for file in "$share_dir/$1".*; do
+        read -r pid 2>/dev/null <"$file" || continue
+        rm -f "$file" # once is enough: some take a second TERM for a reason to hurry
+        kill -TERM "$pid" 2>/dev/null
+    done
+}
+
+# shares FUNCTION...: the text of bash -c that calls the first, with all it needs, on another node.
+shares() {
+    printf 'share_dir=%q\n' "$share_dir"
+    declare -f run_share run_worker end_share "$@"
+    printf '%s "$@"\n' "$1"
+}
+
+# before NODE COUNT...: how many workers are on nodes before that one.
+# shellcheck disable=SC2317 # nodes call it
+before() {
+    local node=$1 sum=0
+    shift
+    while [ "$((node--))" -gt 0 ]; do sum=$((sum + $1)) && shift; done
+    echo "$sum"
+}
+
+# deal 2x3,1x1 NODES: how many workers go on each node, into counts: here 2 on three of them, and 1.
+deal() {
+    local part node total=0
+    counts=()
+    for part in ${1//,/ }; do
+        for ((node = 0; node < ${part#*x}; node++)); do
+            counts+=("${part%x*}")
+            total=$((total + ${part%x*}))
+        done
+    done
+    [ "$2" != "${#counts[@]}" ] || return 0
+    if [ "${2:-0}" -lt 1 ]; then
+        echo "workers: the job's nodes can't be told" >&2
+        exit 69
+    fi
+    echo "workers: planned for ${#counts[@]} nodes, here are $2: $total workers are dealt over them" >&2
+    counts=()
+    for ((node = 0; node < $2; node++)); do
+        counts[(node + dealt) % $2]=$((total / $2 + (node < total % $2)))
+    done
+    dealt=$((dealt + total)) # the next group goes on where this one ends
+}
+dealt=0
+
+# An id without its letter that isn't ASCII, as flux batch prints it with FLUX_F58_FORCE_ASCII=1.
+# shellcheck disable=SC2317 # inside of a Slurm job its own is called
+job_id() { echo "${FLUX_ENCLOSING_ID/#$'\xc6\x92'/f}"; }
+
+# Flux never puts a job back into its queue.
+# shellcheck disable=SC2317 # inside of a Slurm job its own is called
+restarts() { echo 0; }
+# shellcheck disable=SC2317 # inside of a Slurm job its own is called
+requeue_job() {
+    echo "workers: Flux has no way to put a job back into its queue" >&2
+    return 69
+}
+
+# Where Flux was started by Slurm, and its brokers did not find one another, each is alone, and each
+# runs this script.
+if [ "${SLURM_NTASKS:-1}" -gt 1 ] && [ "$(flux getattr instance-level) $(flux getattr size)" = "0 1" ]
+then
+    echo "workers: the brokers of Flux did not find one another: try srun --mpi=pmi2" >&2
+    exit 69
+fi
+
+# Those that hold cores, and GPUs, are tasks of a job on each of their nodes. The others have no part
+# in Flux's books.
+start_group() { # NAME on=2x3,1x1 [cores=C gpus=G] COMMAND
+    local name=$1 command=${*: -1} on='' cores=0 gpus=0 said node counts
+    for said in "${@:2:$#-2}"; do local "${said%%=*}=${said#*=}"; done
+    deal "$on" "$(flux getattr size)"
+    if [ "$cores" = 0 ]; then
+        share_out bash -c "$(shares flux_share before)" flux_share \
+            "$name" "$(job_id)" "$command" "${counts[@]}" &
+        pids+=("$!")
+        return
+    fi
+    for node in "${!counts[@]}"; do
+        [ "${counts[node]}" -gt 0 ] || continue
+        hold "$node" "${counts[node]}" "$cores" "$gpus" --job-name="$name" \
+            bash -c "$(shares flux_task)" flux_task \
+            "$node" "$name" "$(job_id)" "$(before "$node" "${counts[@]}")" "$command" &
+        pids+=("$!")
+    done
+}
+
+# Signals of Flux's own (--signal, time limit, cancel) go to every process of the script.
+share_out() {
+    trap '' USR1 USR2 ALRM HUP
+    exec flux exec -n -r all -d "$PWD" "$@"
+}
+
+# Without exit-timeout=none the first worker to end takes the others with it, 30 seconds later.
+hold() {
+    local node=$1 count=$2 cores=$3 gpus=$4
+    shift 4
+    trap '' USR1 USR2 ALRM HUP
+    [ "$gpus" = 0 ] || set -- -g "$gpus" "$@"
+    exec flux run -N 1 -n "$count" -c "$cores" --requires=rank:"$node" --cwd="$PWD" \
+        -o cpu-affinity=per-task -o gpu-affinity=per-task -o exit-timeout=none "$@" </dev/null
+}
+
+# flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
+# shellcheck disable=SC2317 # nodes call it
+flux_share() {
+    local group=$1 job=$2 command=$3 rank
+    shift 3
+    rank=$(flux getattr rank) && [ "$rank" -lt "$#" ] || return 69
+    run_share "$rank" "$group" "$job" "$(before "$rank" "$@")" "${@:rank + 1:1}" "$command"
+}
+
+# flux_task NODE GROUP JOB FIRST COMMAND: one worker, by flux run.
+# shellcheck disable=SC2317 # nodes call it
+flux_task() {
+    run_share "$1" "$2" "$3" "$(($4 + FLUX_TASK_RANK))" 1 "$5"
+}
+
+# On each node.
+# shellcheck disable=SC2317 # nodes call it
+flux_end() { end_share "$(flux getattr rank)"; }
+
+# A signal through flux exec, or of flux job kill, would reach all that the workers have started.
+end_workers() {
+    (trap '' TERM && share_out bash -c "$(shares flux_end)" flux_end) &
+}
+
+# --- What watches over the workers ---
+
+job=$(job_id)
+stop_file=$folder/workers-$job.stop
+pids=() groups=() # what workers were started with, and the group of each
+status=0 asked='' ending='' again='' nap='' work='' next_look=0
+
+say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
+
+# started GROUP: what start_group has added to pids is this group's.
+started() {
+    while [ "${#groups[@]}" -lt "${#pids[@]}" ]; do groups+=("$1"); done
+}
+
+is_running() {
+    case " $(jobs -rp | tr '\n' ' ') " in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+# Takes note of all that have ended; fails once there are none left.
+collect() {
+    local index running code
+    running=" $(jobs -rp | tr '\n' ' ') "
+    for index in "${!pids[@]}"; do
+        case $running in *" ${pids[index]} "*) continue ;; esac
+        wait "${pids[index]}"
+        code=$?
+        unset "pids[index]"
+        # 143: a worker that knows nothing better to do when it is asked to end.
+        if [ "$code" = 0 ] || { [ "$code" = 143 ] && [ -n "$ending" ]; }; then continue; fi
+        say "a worker of ${groups[index]} ended with status $code"
+        [ "$status" != 0 ] || status=$code
+    done
+    [ "${#pids[@]}" -gt 0 ]
+}
+
+# The command $until ends well once the work is done. If it fails, it is tried again after a minute.
+work_is_done() {
+    local code
+    [ -n "$until" ] || return 1
+    if [ -z "$work" ]; then
+        [ "$SECONDS" -ge "$next_look" ] || return 1
+        bash -c "$until" </dev/null &
+        work=$!
+        return 1
+    fi
+    ! is_running "$work" || return 1
+    wait "$work"
+    code=$?
+    work=''
+    [ "$code" != 0 ] || return 0
+    say "what tells that the work is done failed with status $code; next try in 60 s"
+    next_look=$((SECONDS + 60))
+    return 1
+}
+
+end() {
+    ending=$1
+    say "they are asked to end once their tasks are done: $ending"
+    end_workers
+}
+
+time_is_up() {
+    [ "$deadline" -gt 0 ] && [ "$SECONDS" -ge "$deadline" ]
+}
+
+# The job's time is up: its workers end, and the job goes back into the queue if it may.
+end_for_time() {
+    local count
+    if [ "$requeues" -gt 0 ]; then
+        count=$(restarts)
+        if [ "${count:-0}" -lt "$requeues" ]; then
+            again=yes
+        else
+            say "not requeued: it was $requeues times already"
+        fi
+    fi
+    end "the time limit is $margin s ahead"
+}
+
+look() {
+    if [ -n "$ending" ]; then
+        return
+    elif [ -n "$asked" ]; then
+        end "got signal $asked"
+    elif [ -e "$stop_file" ]; then
+        end "there is a file $stop_file"
+    elif time_is_up; then
+        end_for_time
+    elif work_is_done; then
+        end "the work is done"
+    fi
+}
+
+# Nothing is left running: only what this script has started is killed.
+# shellcheck disable=SC2317 # the trap at EXIT calls it
+finish() {
+    trap '' "${signals[@]}"
+    # shellcheck disable=SC2086 # what is empty is no word
+    kill $nap $work "${pids[@]}" 2>/dev/null
+    rm -f "$stop_file"
+}
+
+# Whoever ends the job sends one of these. They interrupt waiting, and nothing else.
+signals=(TERM INT HUP USR1 USR2 ALRM)
+for signal in "${signals[@]}"; do
+    # shellcheck disable=SC2064 # now, since $signal changes
+    trap "asked=$signal" "$signal"
+done
+trap finish EXIT
+
+# --- The workers ---
+
+TASKGRAPH_WORKERS_DETECT_1=$(cat <<'END_OF_TASKGRAPH_WORKERS_DETECT_1'
+# What only this machine knows (taskgraph-workers)
+tw_say() { printf 'taskgraph-workers: %s\n' "$1" >&2; }
+tw_fail() { tw_say "$1"; exit 69; }
+tw_nl='
+'
+tw_flat() { # the start of TEXT, on one line
+  IFS=" $tw_nl"
+  # shellcheck disable=SC2086
+  set -- $1
+  printf %.300s "$*"
+}
+
+# Sets tw_gpus to lines "index uuid MiB" (MiB "mig": split up by MIG).
+tw_list() {
+  tw_out=$(nvidia-smi --query-gpu=index,uuid,memory.total \
+    --format=csv,noheader,nounits </dev/null) ||
+    tw_fail "$tw_names: nvidia-smi failed ($?): '$(tw_flat "$tw_out")'. Does the driver\
+ work on this machine, and was its container given a GPU?"
+  tw_L=$(nvidia-smi -L </dev/null 2>/dev/null) || tw_L=
+  IFS=$tw_nl
+  for tw_line in $tw_out; do
+    IFS=$(printf ', \t\r')
+    # shellcheck disable=SC2086
+    set -- $tw_line
+    case ${1-}${2-} in
+      '') continue ;;
+      [0-9][GM][PI][UG]-?* | [0-9][0-9][GM][PI][UG]-?*) ;;
+      *) tw_fail "$tw_names: nvidia-smi printed '$(tw_flat "$tw_line")', not a GPU" ;;
+    esac
+    set -- "$1" "$2" "${3:--}"
+    tw_below=${tw_L#*"UUID: $2)"}
+    [ "$tw_below" = "$tw_L" ] || case $2${tw_below%%"$tw_nl"GPU *} in
+      GPU-*"UUID: MIG-"*) set -- "$1" "$2" mig ;;
+    esac
+    [ "${tw_same:=$3}" = "$3" ] || tw_mixed=y
+    tw_gpus=$tw_gpus$1\ $2\ $3$tw_nl
+    tw_ids=$tw_ids${tw_ids:+,}$1
+    tw_all=$((tw_all + 1))
+  done
+  tw_smi="shows $tw_all GPUs"
+}
+
+# Sets tw_gpu for one INDEX, or a UUID or the beginning of just one.
+tw_find() {
+  tw_gpu=
+  IFS=$tw_nl
+  for tw_line in $tw_gpus; do
+    case $1 in
+      "${tw_line%% *}") tw_gpu=$tw_line ;;
+      GPU-?* | MIG-?*)
+        case $tw_line in *" $1"*) tw_gpu=$tw_gpu${tw_gpu:+ and }$tw_line ;; esac ;;
+    esac
+  done
+  case $tw_smi:$1:$tw_L in
+    :[0-9]: | :[0-9][0-9]: | :GPU-?*:) tw_gpu="$1 -" ;;
+    :MIG-?*: | *:MIG-?*:*"UUID: $1"*) tw_gpu=${tw_gpu:-$1 mig} ;;
+  esac
+  case $tw_gpu in '' | *' and '*) return 1 ;; esac
+}
+
+# Counts the GPUs of a comma-separated LIST as programs will. CUDA cuts it at the first entry
+# that is no GPU, has none at all if one is named twice, and shows a process one MIG device.
+tw_count() {
+  tw_ids=
+  IFS=,
+  for tw_e in $1; do
+    tw_e=${tw_e# } tw_e=${tw_e% }
+    tw_find "$tw_e" || { tw_say "$tw_from='$1' ends at '$tw_e', which is no GPU here"; break; }
+    case $tw_seen in
+      *" ${tw_gpu% *} "*) tw_fail "$tw_names: $tw_from='$1' repeats $tw_e" ;;
+    esac
+    tw_seen="$tw_seen ${tw_gpu% *} "
+    case $tw_n:$tw_gpu in 0:*) ;; *mig) break ;; esac
+    case $tw_from:$tw_e in
+      SLURM*) tw_ids=$tw_ids${tw_ids:+ }$tw_e ;;
+      *) tw_ids=$tw_ids${tw_ids:+ }$tw_n ;;
+    esac
+    tw_mibs="$tw_mibs ${tw_gpu##* }"
+    tw_n=$((tw_n + 1))
+    case $tw_gpu in *mig) break ;; esac
+  done
+}
+
+# CUDA_VISIBLE_DEVICES rules. Slurm's lists count the GPUs of the node: they matter where a
+# task is shown more GPUs than its own.
+tw_look() { # NAMES
+  set -f
+  tw_ifs=$IFS tw_names=$1 tw_from=nvidia-smi tw_n=0 tw_all=0 tw_seen=' '
+  tw_smi='' tw_L='' tw_gpus='' tw_ids='' tw_mibs='' tw_same='' tw_mixed=''
+  if command -v nvidia-smi >/dev/null 2>&1; then tw_list; fi
+  IFS=,
+  # shellcheck disable=SC2086
+  if [ "${SLURM_STEP_GPUS-}" ]; then set -- SLURM_STEP_GPUS $SLURM_STEP_GPUS
+  else set -- SLURM_JOB_GPUS ${SLURM_JOB_GPUS-}; fi
+  if [ "${CUDA_VISIBLE_DEVICES+y}" ]; then
+    tw_from=CUDA_VISIBLE_DEVICES tw_ids=$CUDA_VISIBLE_DEVICES
+  elif [ $# -gt 1 ] && [ $# -le "$tw_all" ]; then
+    tw_from=$1
+    shift
+    tw_ids=$*
+  fi
+  tw_asked=$tw_ids
+  tw_count "$tw_asked"
+  tw_what="$tw_n of $tw_all GPUs, from $tw_from"
+  [ "$tw_smi" ] ||
+    tw_what="$tw_n GPUs, ${CUDA_VISIBLE_DEVICES+from $tw_from, }without nvidia-smi"
+}
+tw_put() { # NAME VALUE WHY FOUND AT-LEAST UNIT
+  [ "$4" -ge "$5" ] || tw_fail "$1: $4 $6 found, at least $5 wanted ($3). Looked at\
+ CUDA_VISIBLE_DEVICES (${CUDA_VISIBLE_DEVICES-not set}), SLURM_STEP_GPUS\
+ (${SLURM_STEP_GPUS-not set}), SLURM_JOB_GPUS (${SLURM_JOB_GPUS-not set}), nvidia-smi\
+ (${tw_smi:-not in PATH}). Choose another pool, give this machine or container its GPUs,\
+ or give $1 a value in workers-config."
+  tw_say "$1='$2' ($3)"
+  export "$1=$2"
+}
+tw_look 'GPUS'
+tw_put GPUS "$tw_ids" "$tw_what" "$tw_n" 1 GPUs
+IFS=$tw_ifs
+set +f
+END_OF_TASKGRAPH_WORKERS_DETECT_1
+)
+export TASKGRAPH_WORKERS_DETECT_1
+
+start_group trainers on=2x2,1x1 cores=8 gpus=2 'export WORKSPACE=12000; eval "$TASKGRAPH_WORKERS_DETECT_1"; exec start-worker /etc/worker.yml'
+started trainers
+start_group helpers on=0x2,3x1 cores=1 gpus=0 'cd /scratch && exec start-helper --port "$PORT"'
+started helpers
+
+say "${#pids[@]} processes started, job $job, on $HOSTNAME"
+while collect; do
+    look
+    # Whoever is not done when the time is up has to begin anew, in the next run of this job.
+    if [ -n "$again" ] && [ "$SECONDS" -ge "$last_call" ]; then break; fi
+    sleep "$every" &
+    nap=$!
+    wait "$nap"
+done
+say "all ended, with status $status"
+if [ -n "$again" ]; then
+    say "the job goes back into the queue"
+    requeue_job
+    # shellcheck disable=SC2317 # inside of another scheduler it does not return
+    status=$?
+fi
+exit "$status"

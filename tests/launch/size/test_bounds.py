@@ -1,0 +1,94 @@
+"""What is said of sizes too large to try everything: bounds hold, and limits are kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from taskgraph_workers.launch.model import Demand, WorkerGroup
+from taskgraph_workers.launch.size.answers import certain_size, packed_size
+from taskgraph_workers.launch.size.build import build
+from taskgraph_workers.launch.size.kinds import Problem, leanest
+from taskgraph_workers.launch.size.rounding import rounded_up
+from taskgraph_workers.launch.size.shrink import shrink
+from taskgraph_workers.launch.size.work import OutOfWork, Work
+from taskgraph_workers.launch.size.worst import Climb, Worst
+from taskgraph_workers.machines import Node
+from tests.launch.size.making import LASSEN, cases, group
+
+
+def worst(problem: Problem, steps: int = 10**6) -> Worst:
+    return Climb(problem, Work(steps)).run()
+
+
+@settings(max_examples=100)
+@given(cases(workers=16))
+def test_bounds_for_all_mixtures_hold(case: tuple[list[WorkerGroup], Node]):
+    """By fewer workers, and by rounding up: never less than what is needed."""
+    problem = leanest(build(*case))
+    found = worst(problem)
+    assert found.lower == found.upper
+    assert (rounded_up(problem) or 0) >= found.upper
+    climb = Climb(problem, Work(10**6))
+    if climb.corner.picks:
+        runs = climb.corner.packing.runs
+        fewer, saved = shrink(problem, climb.corner.picks, runs, Work(10**6))
+        assert saved + worst(fewer).upper >= found.upper
+
+
+@settings(max_examples=100)
+@given(cases(workers=12))
+def test_a_search_that_is_cut_short_stays_on_the_safe_side(case: tuple[list[WorkerGroup], Node]):
+    """However little work there is, the answer lies between what it says."""
+    problem = leanest(build(*case))
+    nodes = worst(problem).upper
+    for steps in (0, 30, 300):
+        short = worst(problem, steps)
+        assert short.lower <= nodes <= short.upper
+
+
+ODD = [Demand("a", cores=7), Demand("b", cores=11), Demand("c", cores=13), Demand("d", 3, 5, 1)]
+PLAIN = [group(demand.step, 2500, demand) for demand in ODD]
+MIXED = [
+    group(
+        "all",
+        10_000,
+        Demand("a", 1, 7),
+        Demand("b", 1, 11, 1),
+        Demand("c", 1, 6, 2),
+        Demand("d", 3, 5, 1),
+    )
+]
+
+
+@pytest.mark.parametrize(("groups", "nodes"), [(PLAIN, 3334), (MIXED, 7500)])
+def test_ten_thousand_workers_are_sized_exactly(groups: list[WorkerGroup], nodes: int):
+    """Of four kinds, in four groups and in one, whose tasks don't cover each other."""
+    found = packed_size(groups, LASSEN)
+    assert (found.nodes, found.exact) == (nodes, True)
+    assert certain_size(groups, LASSEN, found).nodes >= nodes
+
+
+def test_many_groups_and_kinds_keep_to_their_work():
+    """Where no search can end, there is an answer all the same, and it says that it is none."""
+    groups = [
+        group(
+            f"g{i}",
+            90 + i,
+            *(Demand(f"s{i}{j}", 1 + j, 3 + 2 * i + j, (4 - i) % 5 + j % 2) for j in range(3)),
+        )
+        for i in range(5)
+    ]
+    node = Node(36, 8)
+    found = packed_size(groups, node)
+    assert not found.exact
+    assert "cut short" in found.why[-1]
+    assert 0 < found.nodes <= sum(each.number * 3 for each in groups)
+
+
+def test_work_ends():
+    """It is counted, and one step too many is refused."""
+    work = Work(2)
+    work.spend(2)
+    with pytest.raises(OutOfWork):
+        work.spend()
