@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a virtual machine runs once, when it starts (cloud-init): one trainer, and then nothing more.
-# The image needs docker and az in it. The machine's identity may read the registry, and write the
-# tags of machines in its resource group.
+# The machine's image needs az, docker and NVIDIA's container toolkit in it. The machine's identity
+# needs the role Tag Contributor on its resource group, and no other for what stands here.
 set -u
 variables=${VARIABLES-/run/trainer.env}
 metadata=http://169.254.169.254/metadata/instance/compute
@@ -10,8 +10,8 @@ about() { curl -sf -H Metadata:true "$metadata/$1?api-version=2021-02-01&format=
 
 # set_tags NAME=VALUE...: again and again, since nothing else tells how the training is.
 set_tags() {
-    for tag in "$@"; do set -- "$@" "tags.$tag"; shift; done
-    until az vm update --ids "$(about resourceId)" --set "$@" --only-show-errors --output none; do
+    until az tag update --resource-id "$(about resourceId)" --operation Merge --tags "$@" \
+        --only-show-errors --output none; do
         sleep "${RETRY_S-10}"
     done
 }

@@ -112,6 +112,7 @@ def test_what_az_is_told(azure: Azure):
     executor = azure.executor()
     (azure.home / "no-boot").touch()
     executor.submit(azure.job())
+    assert executor.find(KEY) == KEY
     argv = json.loads((azure.home / NAME / "argv").read_text())
     assert argv[argv.index("--size") + 1] == "Standard_NC6s_v3"
     assert argv[argv.index("--name") + 1] == NAME
@@ -162,6 +163,16 @@ def test_a_machine_is_canceled(azure: Azure):
     assert VM_DESTROYED in [fact.name for fact in executor.progress(KEY)]
     executor.cancel(KEY)
     assert executor.poll([KEY])[KEY].phase == "lost"
+
+
+def test_a_machine_that_azure_can_not_make(azure: Azure):
+    """It is left there, failed: that is the end of its request, and it is deleted as others are."""
+    executor = azure.executor()
+    (azure.home / "full").touch()
+    handle = executor.submit(azure.job())
+    assert executor.poll([handle])[handle].phase == "failed"
+    executor.release(handle)
+    assert azure.machines == []
 
 
 def test_gpus_that_only_the_machine_knows(azure: Azure):

@@ -1,7 +1,8 @@
 """A stand-in for Azure: `az vm`, the metadata service by `curl`, and `docker` in a machine.
 
 ``az.py PROGRAM WORDS...``. Machines are folders in $AZURE; each runs its custom data once. Options
-are those of the real client (azure-cli, command_modules/vm/_params.py); others are refused.
+are those of the real client (azure-cli, command_modules/vm and resource, _params.py); others are
+refused. A machine that is made without waiting is not there yet.
 """
 
 from __future__ import annotations
@@ -22,20 +23,22 @@ HOME = Path(os.environ["AZURE"])
 #: Options that take values, by command; those of GLOBAL belong to all of them.
 GLOBAL = {"--output", "--query"}
 VALUED = {
-    "create": {
+    "vm create": {
         *("--resource-group", "--name", "--image", "--size", "--assign-identity", "--custom-data"),
-        *("--user-data", "--tags", "--public-ip-address", "--nsg-rule", "--os-disk-delete-option"),
-        "--nic-delete-option",
+        *("--user-data", "--tags", "--public-ip-address", "--nsg", "--os-disk-delete-option"),
+        *("--nic-delete-option", "--vnet-name", "--subnet"),
     },
-    "list": {"--resource-group"},
-    "update": {"--resource-group", "--name", "--ids", "--set"},
-    "delete": {"--resource-group", "--name", "--ids"},
+    "vm list": {"--resource-group"},
+    "vm delete": {"--resource-group", "--name", "--ids"},
+    "tag update": {"--resource-id", "--operation", "--tags"},
 }
 FLAGS = {"--no-wait", "--only-show-errors", "--generate-ssh-keys", "--yes"}
 POLL = (
-    r"\[\?name=='([^']*)'\]\.\{phase: tags\.phase, exit_code: tags\.exit_code, machine: vmId\}"
+    r"\[\?name=='([^']*)'\]\.\{phase: \(provisioningState=='Failed' && tags\.phase=='queued' &&"
+    r" 'failed'\) \|\| tags\.phase, exit_code: tags\.exit_code, machine: vmId\}"
     r" \| \[0\] \|\| \{phase: 'lost'\}"
 )
+GROUP = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines"
 
 
 def fail(text: str, code: int) -> None:
@@ -55,8 +58,9 @@ def parsed(command: str, words: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def machine(said: dict[str, list[str]]) -> Path:
-    name = said["--name"][0] if "--name" in said else said["--ids"][0].rsplit("/")[-1]
+def machine(id: str) -> Path:
+    group, _, name = id.rpartition("/")
+    assert group == GROUP
     if not (HOME / name / "vm.json").exists():
         fail(f"(ResourceNotFound) {name} was not found", 3)
     return HOME / name
@@ -72,8 +76,14 @@ def create(said: dict[str, list[str]]) -> None:
     user = Path(said["--user-data"][0])
     content = user.read_bytes() if user.exists() else user.name.encode()
     (HOME / name / "userData").write_text(base64.b64encode(content).decode())
-    tags = dict(tag.split("=", 1) for tag in said["--tags"])
-    write(HOME / name, {"name": name, "vmId": f"id-of-{name}", "tags": tags})
+    value = {"name": name, "id": f"{GROUP}/{name}", "vmId": f"id-of-{name}"}
+    state = "Failed" if (HOME / "full").exists() else "Succeeded"
+    if "--no-wait" in said:
+        # First comes the machine's network: nobody sees a machine yet.
+        return
+    write(HOME / name, {**value, "tags": tags(said), "provisioningState": state})
+    if state == "Failed":
+        fail("(AllocationFailed) We do not have sufficient capacity for the size", 1)
     if (HOME / "no-boot").exists():
         return
     script = HOME / name / "custom-data.sh"
@@ -89,6 +99,10 @@ def create(said: dict[str, list[str]]) -> None:
     (HOME / name / "pid").write_text(str(process.pid))
 
 
+def tags(said: dict[str, list[str]]) -> dict[str, str]:
+    return dict(tag.split("=", 1) for tag in said["--tags"])
+
+
 def write(of: Path, value: object) -> None:
     (of / "new").write_text(json.dumps(value))
     (of / "new").rename(of / "vm.json")
@@ -98,29 +112,30 @@ def show(said: dict[str, list[str]]) -> None:
     there = [json.loads(each.read_text()) for each in HOME.glob("tw-*/vm.json")]
     query = said["--query"][0]
     poll = re.fullmatch(POLL, query)
-    name = (poll or re.fullmatch(r"\[\?name=='([^']*)'\]\.name", query))[1]  # type: ignore[index]
+    name = (poll or re.fullmatch(r"\[\?name=='([^']*)'\]\.id", query))[1]  # type: ignore[index]
     found = [each for each in there if each["name"] == name]
     if not poll:
-        print("\n".join(each["name"] for each in found))
+        print("\n".join(each["id"] for each in found))
     elif not found:
         print(json.dumps({"phase": "lost"}))
     else:
-        vm, tags = found[0], found[0]["tags"]
-        asked = {"phase": tags.get("phase"), "exit_code": tags.get("exit_code")}
-        print(json.dumps({**asked, "machine": vm["vmId"]}))
+        vm, told = found[0], found[0]["tags"]
+        failed = vm["provisioningState"] == "Failed" and told["phase"] == "queued"
+        phase = "failed" if failed else told["phase"]
+        asked = {"phase": phase, "exit_code": told.get("exit_code"), "machine": vm["vmId"]}
+        print(json.dumps(asked))
 
 
 def update(said: dict[str, list[str]]) -> None:
-    of = machine(said)
+    assert said["--operation"] == ["Merge"]
+    of = machine(said["--resource-id"][0])
     value = json.loads((of / "vm.json").read_text())
-    for change in said["--set"]:
-        path, _, text = change.partition("=")
-        value["tags"][path.split(".")[1]] = text
+    value["tags"].update(tags(said))
     write(of, value)
 
 
 def delete(said: dict[str, list[str]]) -> None:
-    of = machine(said)
+    of = machine(said["--ids"][0])
     if (of / "pid").exists():
         with contextlib.suppress(ProcessLookupError):
             os.killpg(int((of / "pid").read_text()), signal.SIGKILL)
@@ -135,9 +150,10 @@ def az(words: list[str]) -> None:
     if words[0] == "login":
         assert words[1:] == ["--identity", "--output", "none"]
         return
-    assert words[0] == "vm"
-    said = parsed(words[1], words[2:])
-    {"create": create, "list": show, "update": update, "delete": delete}[words[1]](said)
+    command = " ".join(words[:2])
+    said = parsed(command, words[2:])
+    acts = {"vm create": create, "vm list": show, "vm delete": delete, "tag update": update}
+    acts[command](said)
 
 
 def curl(words: list[str]) -> None:
@@ -147,8 +163,8 @@ def curl(words: list[str]) -> None:
     )
     assert what is not None
     vm = HOME / os.environ["VM"]
-    ids = f"/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/{vm.name}"
-    print(ids if what[1] == "resourceId" else (vm / what[1]).read_text(), end="")
+    id = f"{GROUP}/{vm.name}"
+    print(id if what[1] == "resourceId" else (vm / what[1]).read_text(), end="")
 
 
 def docker(words: list[str]) -> None:
