@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from ledgers import NOW, body, program
+from ledgers import body, program
 from trainings import Site
 
 from taskgraph_workers.dispatch.brokers.sql import SqlBroker
@@ -76,7 +76,9 @@ def kill_now_and_then(start: object, kills: int, chance: random.Random) -> None:
         runs[number % 2] = start()  # type: ignore[operator]
     for run in runs:
         _, err = run.communicate(timeout=600)
-        assert (run.returncode, err) == (0, "")
+        # That there was a conflict may be said, and nothing else.
+        others = [line for line in err.splitlines() if ": conflict " not in line]
+        assert (run.returncode, others) == (0, [])
 
 
 def test_a_service_that_starts_whatever_it_is_told(tmp_path: Path):
@@ -100,7 +102,6 @@ def test_a_service_that_starts_whatever_it_is_told(tmp_path: Path):
         assert Counter(end.body["requestId"] for end in ends) == dict.fromkeys(names, 1)
         assert {letter.code for letter in ledger.see(dead.letters)} == {"conflict"}
         assert ledger.see(queries.is_idle)
-        assert NOW > 0
 
 
 def test_real_trainings_on_this_machine(tmp_path: Path):
