@@ -116,6 +116,9 @@ def test_every_variable_is_told():
     python = "\n".join(file.read_text("utf-8") for file in PACKAGE.glob("**/*.py"))
     read = set(re.findall(r"environ(?:\.get|\.pop)?[\[(]\"(\w+)\"", python))
     read |= {name for name in re.findall(r'VARIABLE = "(\w+)"', python)}
+    dispatch = (PACKAGE / "dispatch" / "state.py", PACKAGE / "cli" / "dispatch_acts.py")
+    named = "\n".join(file.read_text("utf-8") for file in dispatch)
+    read |= set(re.findall(r'"((?:TASKGRAPH_WORKERS|TRAINING)_[A-Z_]+)"', named))
     shell = (PACKAGE / "detect.sh").read_text("utf-8")
     read |= set(re.findall(r"\$\{?([A-Z][A-Z_]{3,})\b", shell))
     page = (REFERENCE / "environment.md").read_text("utf-8")
