@@ -102,6 +102,20 @@ def digest_of(body: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def is_deep(value: Any) -> bool:
+    """Whether JSON is nested deeper than everything that works with it can follow.
+
+    It is looked at level by level, and not by recursion, whose limit differs from one interpreter
+    to another.
+    """
+    level = [value]
+    for _ in range(_MOST_DEPTH):
+        level = [item for each in level for item in _inside(each)]
+        if not level:
+            return False
+    return True
+
+
 def key_of(request_id: str, attempt: int) -> str:
     """The key of an attempt: what names it wherever it runs, fit for every file system and API.
 
@@ -200,13 +214,8 @@ def _constant(text: str) -> NoReturn:
 
 
 def _check_depth(value: Any) -> None:
-    """Level by level, and not by recursion, whose limit differs from one interpreter to another."""
-    level = [value]
-    for _ in range(_MOST_DEPTH):
-        level = [item for each in level for item in _inside(each)]
-        if not level:
-            return
-    raise _too_deep()
+    if is_deep(value):
+        raise _too_deep()
 
 
 def _inside(value: Any) -> Iterator[Any]:

@@ -40,6 +40,11 @@ MACHINE_ROWS = frozenset({VM_CREATED, VM_STOPPING, VM_RELEASED, VM_DESTROYED})
 SPELLINGS = {"trainingSucceededWithImages": SUCCEEDED_WITH_IMAGES}
 
 
+#: The last time that facts may tell of, in seconds since the epoch: what shows times knows no year
+#: after 9999, in any time zone.
+LATEST = 253402214400.0
+
+
 @dataclass(frozen=True)
 class Message:
     """A start message that is well formed.

@@ -18,7 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from taskgraph_workers.dispatch.model import END_ROWS, MACHINE_ROWS, SPELLINGS, Progress
+from taskgraph_workers.dispatch.message import is_deep
+from taskgraph_workers.dispatch.model import END_ROWS, LATEST, MACHINE_ROWS, SPELLINGS, Progress
 
 #: The longest line, and how much of one file, is read; in bytes.
 MOST_LINE, MOST_FILE = 8 * 1024, 1024 * 1024
@@ -79,7 +80,9 @@ def check(value: object, known: Progress, machine: bool = False) -> Progress | s
     if name in _KEPT_BACK and not (machine and name in MACHINE_ROWS):
         return f"{name} is not a trainer's to say"
     at, seq, data = value.get("at", known.at), value.get("seq", 0), value.get("data", {})
-    if not _is_number(at) or not isinstance(data, Mapping):
+    if is_deep(value):
+        return "it is nested too deep"
+    if not _is_time(at) or not isinstance(data, Mapping):
         return "at is no time" if isinstance(data, Mapping) else "data is no object"
     if type(seq) is not int or not 0 <= seq <= _MOST_SEQ:
         return "seq is no number to count by"
@@ -133,7 +136,7 @@ def _take(told: Told, line: bytes, number: int, known: Progress) -> None:
     if len(line) > MOST_LINE:
         return told.ignore(number, f"it has more than {MOST_LINE} bytes")
     try:
-        value = json.loads(line.decode(), parse_constant=_no_constant)
+        value = json.loads(line.decode(), parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         return told.ignore(number, "it is not JSON")
     found = check(value, known)
@@ -143,12 +146,16 @@ def _take(told: Told, line: bytes, number: int, known: Progress) -> None:
     return None
 
 
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(text)
+    return value
+
+
 def _no_constant(text: str) -> object:
     raise ValueError(text)
 
 
-def _is_number(value: object) -> bool:
-    try:
-        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
-    except OverflowError:
-        return False
+def _is_time(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= LATEST  # type: ignore[operator]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,10 +12,11 @@ from sqlalchemy import Connection, Row, select
 from taskgraph_workers.dispatch.ledger.dialect import insert_new
 from taskgraph_workers.dispatch.ledger.tables import progress, requests
 from taskgraph_workers.dispatch.ledger.values import Fact
-from taskgraph_workers.dispatch.message import valid_id
+from taskgraph_workers.dispatch.message import is_deep, valid_id
 from taskgraph_workers.dispatch.model import (
     END_ROWS,
     IMAGES_DOWNLOADED,
+    LATEST,
     SPELLINGS,
     VM_CREATED,
     VM_DESTROYED,
@@ -45,7 +45,7 @@ def append(conn: Connection, request_id: str, attempt: int, facts: Iterable[Prog
     Those that are known already are left as they are, however late they come. How an attempt
     ended is never taken from here: only a change of its state writes that. A request that is not
     known, or had no such attempt, takes nothing. Nor is a fact taken that no table can show:
-    without a name, with endless data, at no time.
+    without a name, with endless or bottomless data, at no time.
     """
     known = select(requests.c.attempt).where(requests.c.request_id == request_id)
     last = conn.execute(known).scalar_one_or_none()
@@ -72,7 +72,7 @@ def facts_of(conn: Connection, request_ids: Sequence[str]) -> dict[str, tuple[Fa
 
 
 def _is_fit(fact: Progress) -> bool:
-    if not (valid_id(fact.name) and math.isfinite(fact.at)):
+    if not (valid_id(fact.name) and 0 <= fact.at <= LATEST) or is_deep(dict(fact.data)):
         return False
     if not (0 <= fact.run < _MOST_COUNT and 0 <= fact.seq < _MOST_COUNT):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from typing import Any
@@ -99,6 +100,9 @@ UNFIT = {
     "surrogate": Progress("\ud800", NOW),
     "no time": Progress("x", math.nan),
     "endless": Progress("x", math.inf),
+    "a year that no calendar has": Progress("x", 1e15),
+    "before there were computers": Progress("x", -1.0),
+    "deep": Progress("x", NOW, data={"loss": json.loads("[" * 50 + "]" * 50)}),
     "negative": Progress("x", NOW, seq=-1),
     "large": Progress("x", NOW, seq=2**63),
     "run": Progress("x", NOW, run=2**40),
