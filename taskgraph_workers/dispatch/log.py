@@ -1,11 +1,13 @@
 """What the loop says, on standard error: plain lines, or JSON on wish.
 
 Each line names the request that it is about. Of a message only its id, SKU and image are ever said,
-and of an error that nobody foresaw its type and place alone: its text might hold anything.
+and of an error that nobody foresaw its type and place alone: its text might hold anything. A line
+that can't be written is left out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import traceback
@@ -53,7 +55,9 @@ class Log:
             about = f"{_plain(request_id)}: " if request_id is not None else ""
             more = "".join(f" {name}={_plain(value)}" for name, value in said.items())
             line = f"{at} {sign}{about}{_printable(event)}{more}"
-        print(line, file=self.stream, flush=True)
+        # A full disk or a reader that went away stops no work: the ledger knows all that is true.
+        with contextlib.suppress(OSError, ValueError):
+            print(line, file=self.stream, flush=True)
 
 
 def stamp(at: float) -> str:

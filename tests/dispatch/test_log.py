@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 
 from taskgraph_workers.dispatch.log import Log, where
 
@@ -75,3 +77,17 @@ def test_an_error_is_told_by_its_type_and_place():
         told = where(error)
     assert told.startswith("ValueError at ")
     assert "hunter2" not in told
+
+
+def test_a_line_that_can_not_be_written_stops_nothing():
+    """Nor does a reader that went away, nor a stream that is closed."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        say = Log(full)
+        say.error("the disk is full", "r1")
+        with contextlib.suppress(OSError):
+            full.close()
+    say.info("closed")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with contextlib.suppress(OSError), open(writing, "w", encoding="utf-8") as pipe:
+        Log(pipe).warn("nobody reads")
