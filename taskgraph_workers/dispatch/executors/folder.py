@@ -82,6 +82,11 @@ class Folder:
             raise
         sync(self.path)
 
+    def remove(self, name: str) -> None:
+        """Take a file away, durably."""
+        os.unlink(self.at(name))
+        sync(self.path)
+
     def runs(self) -> list[dict[str, Any]]:
         """The runs that were started, in order. Raises OSError or ValueError."""
         numbers = sorted(

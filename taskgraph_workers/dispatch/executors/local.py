@@ -185,11 +185,17 @@ class LocalExecutor:
         found = self._folder(handle)
         try:
             if found is None or not found.has(files.JOB):
-                return Status("lost", reason="there is no such job on this machine")
+                return self._missing(found)
             said = "" if self._is_watched(found) else self._start(found)
             return self._read(found, said)
         except (OSError, ValueError, KeyError) as error:
             return Status("unknown", reason=f"its files can't be read: {error}")
+
+    def _missing(self, found: Folder | None) -> Status:
+        """How a job is that is not there: unknown where no job is, as on a disk that is gone."""
+        if found is not None and not os.path.isdir(self.jobs):
+            return Status("unknown", reason=f"the folder of jobs is gone: {self.jobs}")
+        return Status("lost", reason="there is no such job on this machine")
 
     def _is_watched(self, found: Folder) -> bool:
         if found.has(files.EXIT):

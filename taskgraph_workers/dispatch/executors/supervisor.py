@@ -161,9 +161,23 @@ class Supervisor:
     def end(self, run: int, phase: str, code: int | None, reason: str) -> None:
         """Write down how the job ended."""
         ended = {"phase": phase, "run": run, "exit_code": code, "reason": reason, "at": time.time()}
-        self.folder.write(files.EXIT, ended)
+        while not self._written(ended):
+            self.sleep(_LOOK_S)
         reach("exit-written")
         self.tell(ENDED)
+
+    def _written(self, ended: Mapping[str, Any]) -> bool:
+        """Write down how it ended; False where that can't be now, as on a disk that is full.
+
+        Giving up would have the next supervisor take it for lost.
+        """
+        try:
+            self.folder.write(files.EXIT, ended)
+        except OSError:
+            if not self.folder.has(files.JOB):
+                raise  # there is nothing left that anybody could ask
+            return False
+        return True
 
 
 class Training:
@@ -228,6 +242,8 @@ class Training:
     def _not_started(self, error: OSError) -> None:
         code = _NEVER.get(error.errno or 0)
         if code is None:
+            # Nothing was started, so nothing is lost: the next supervisor begins this run again.
+            self.over.folder.remove(run_name(self.number))
             raise error
         what = error.filename or self.job["argv"][0]
         reason = f"{what} can't be started: {error.strerror}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
 
 import pytest
-from local_jobs import Bench, job
+from local_jobs import Bench, job, program
 
 from taskgraph_workers.dispatch.executors import processes
 from taskgraph_workers.dispatch.executors.base import Unreachable
@@ -133,3 +134,62 @@ def test_a_machine_that_tells_the_trainer_first(bench: Bench):
     os.kill(pid, signal.SIGTERM)
     bench.until(lambda: processes.identity(pid) is None)
     assert not bench.at().has("exit.json")
+
+
+#: Makes its supervisor write no more, as if the disk were full.
+FILLER = """
+import os, resource
+resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+open(os.environ["TRACE"], "a").write("start\\n")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits other processes")
+def test_an_end_that_can_not_be_written(bench: Bench):
+    """On a full disk the supervisor waits: the training is neither lost nor started again."""
+    executor = bench.executor(sys.executable, "-c", FILLER)
+    executor.submit(job(retries=5))
+    bench.until(lambda: bench.said and not bench.trainers())
+    time.sleep(0.5)
+    assert executor.poll([KEY])[KEY].phase == "running"
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    resource.prlimit(bench.supervisor(), resource.RLIMIT_FSIZE, unlimited)
+    assert (bench.ended(executor).phase, bench.said) == ("succeeded", ["start"])
+
+
+#: A supervisor on a machine that has no memory left for a trainer.
+FULL = """
+import errno, os, sys
+from taskgraph_workers.dispatch.executors import supervisor
+def start(training):
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+supervisor.Training._start = start
+supervisor.Supervisor(supervisor.Folder(sys.argv[1]), -1).run()
+"""
+
+
+def test_a_trainer_that_can_not_be_started_now(bench: Bench):
+    """What was never started is not lost: it begins when there is room, though it has no retry."""
+    executor = bench.executor()
+    executor._make(job(), bench.at())
+    for _ in range(2):
+        _, err = program(FULL, bench.at().path).communicate(timeout=30)
+        assert "Cannot allocate memory" in err
+        assert bench.at().runs() == []
+    ended = bench.ended(executor)
+    assert (ended.phase, ended.run, bench.said) == ("succeeded", 0, ["start 0", "end 0"])
+
+
+def test_jobs_that_were_moved_away(bench: Bench):
+    """A disk that is gone says nothing of what was on it: that is unknown, until it is back."""
+    executor = bench.executor()
+    executor.submit(job())
+    bench.ended(executor)
+    jobs = bench.state / "jobs"
+    jobs.rename(bench.folder / "away")
+    assert executor.poll([KEY])[KEY].phase == "unknown"
+    assert list(executor.progress(KEY)) == []
+    (bench.folder / "away").rename(jobs)
+    other = key_of("r", 9)
+    found = executor.poll([KEY, other])
+    assert (found[KEY].phase, found[other].phase) == ("succeeded", "lost")
