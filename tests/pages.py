@@ -1,7 +1,8 @@
 """Pages of the documentation, done as a reader would do them.
 
-A page is read from top to bottom: a block of ``yaml`` whose first line names a file is put into
-that file, a block of ``console`` is typed line by line, and what it shows is what has to come out.
+A page is read from top to bottom: a block of ``yaml``, ``python`` or ``sh`` whose first line names
+a file is put into that file, a block of ``console`` is typed line by line, and what it shows is
+what has to come out. JSON has no such first line: ``json FILE`` opens a block that is a file.
 
 The first line of a file's block says where it goes: ``# FILE`` makes the file, or, where there is
 one, puts these keys into it; ``# FILE, at its end``, ``# FILE, in place of its last line`` and
@@ -16,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -30,9 +32,11 @@ from tests.graph.support import EXAMPLE, LOCAL, ROOT
 
 TUTORIAL = ROOT / "docs" / "tutorials" / "first-profile.md"
 LAUNCH = ROOT / "docs" / "tutorials" / "first-launch.md"
+TRAINING = ROOT / "docs" / "tutorials" / "first-training.md"
 
-_BLOCK = re.compile(r"^```(yaml|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# ([\w./-]+\.ya?ml)((?:, [\w ]+)?)\n(.*)", re.DOTALL)
+_LANGUAGES = "yaml|console|python|sh|json"
+_BLOCK = re.compile(rf"^```({_LANGUAGES})(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w./-]+\.(?:ya?ml|py|sh))((?:, [\w ]+)?)\n(.*)", re.DOTALL)
 _ENDS = (", at its end", ", in place of its last line", ", as a whole", "")
 _CACHES = shutil.ignore_patterns("__pycache__")
 #: What `plan` and `check` say with their exit code besides failing.
@@ -63,10 +67,12 @@ def steps(page: Path, before: str = "", after: str = "") -> list[File | Command]
     if before:
         whole = whole[: whole.index(before)]
     whole = whole[whole.index(after) :]
-    for language, text in _BLOCK.findall(whole):
+    for language, name, text in _BLOCK.findall(whole):
         file = _FILE.match(text)
         if language == "console":
             found += _commands(text)
+        elif name:
+            found.append(File(name, "", text))
         elif file:
             assert file[2] in _ENDS, f"{page.name}: {file[2]}"
             found.append(File(file[1], file[2], file[3]))
@@ -99,6 +105,22 @@ def example(folder: Path) -> Reader:
     reader = Reader(folder)
     reader.type(Command("git init -q . && git add . && git commit -q -m 'The example'", ""))
     reader.type(Command("git remote add origin https://github.com/example/training", ""))
+    return reader
+
+
+def trainer(folder: Path, update: bool = False) -> Reader:
+    """Someone who has trainings dispatched. What differs each time is no difference."""
+    folder.mkdir()
+    reader = Reader(folder, terminal=True, update=update)
+    reader.env = {name: "" for name in os.environ if name.startswith("TASKGRAPH_WORKERS_")}
+    here = rf"\b({re.escape(socket.gethostname())}|my-box)(?![\w-])"
+    reader.masks = (
+        (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "THEN"),
+        (r"\d\d:\d\d:\d\d", "NOW"),
+        (r"ledger=\S+", "ledger=LEDGER"),
+        (here, "HERE"),
+        (r" +", " "),
+    )
     return reader
 
 

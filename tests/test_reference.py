@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -11,8 +12,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from trainings import Site
 
 from taskgraph_workers import cli, detect
+from taskgraph_workers.dispatch.ledger import machines
+from taskgraph_workers.dispatch.ledger.database import open_ledger
 from tests.cli.commands import answer
 from tests.graph.support import ROOT
 
@@ -84,7 +88,10 @@ def fields(value: Any, path: str = "") -> Iterator[str]:
 
 
 #: Values that are as a configuration says them.
-DATA = {"values[].value", "values[].overrode[].value", "choice.sources[].said"}
+DATA = {
+    *("values[].value", "values[].overrode[].value", "choice.sources[].said"),
+    "requests[].progress[].data",
+}
 
 
 def pattern(row: str) -> str:
@@ -106,6 +113,45 @@ def test_json_fields(command: str):
     inner = {row for row in told if any(other.startswith(f"{row}.") for other in told)}
     unseen = {r for r, p in patterns.items() if not any(p.fullmatch(f) for f in printed)}
     assert unseen <= inner
+
+
+@pytest.fixture
+def dispatched(tmp_path: Path) -> Site:
+    """A site with one request of each kind, a letter, and a machine that should be gone."""
+    site = Site(tmp_path)
+    site.send("r1")
+    site.send("r2", trainingVmSku="ND7")
+    site.finish()
+    with open_ledger(site.state) as ledger:
+        ledger.do(machines.created, machines.Named("vm-1", "pool"), 1.0)
+    return site
+
+
+@pytest.mark.parametrize("verb", ["status", "ends", "dead"])
+def test_json_fields_of_dispatch(verb: str, dispatched: Site):
+    """Each field that it prints is on the page, and each on the page is printed."""
+    printed = set(fields(json.loads(dispatched.call(verb, "--json")))) - {"version"}
+    assert set(rows("json.md", f"`dispatch {verb}`")) == printed
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["send", "m0.json"], 0),
+        (["cancel", "r1"], 1),
+        (["replay", "r1"], 0),
+        (["replay", "r1", "--again", "--config", "config.yml"], 0),
+        (["orphans"], 1),
+    ],
+)
+def test_json_fields_of_other_commands_of_dispatch(words: list[str], code: int, dispatched: Site):
+    """Those that its row names."""
+    said = json.loads(dispatched.call(*words, "--json", code=code))
+    text = (REFERENCE / "json.md").read_text("utf-8")
+    row = re.search(rf"^\| `{words[0]}` \| (.*)$", text, re.MULTILINE)
+    assert row is not None
+    printed = {f.partition(".")[0] if f.startswith("end.") else f for f in fields(said)}
+    assert printed - {"version"} <= set(re.findall(r"`([^`]+)`", row[1]))
 
 
 # --- environment and exit codes -------------------------------------------------------------

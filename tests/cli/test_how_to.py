@@ -38,6 +38,9 @@ LAUNCHING = ("launch-on-slurm", "launch-on-flux", "launch-on-lsf", "launch-on-pb
 ELSEWHERE = {
     "tutorials/first-profile.md": "tests/cli/test_tutorial.py",
     "tutorials/first-launch.md": "tests/cli/test_tutorial.py",
+    "tutorials/first-training.md": "tests/cli/test_tutorial.py",
+    "how-to/write-a-trainer.md": "tests/cli/test_how_to_dispatch.py",
+    "how-to/plug-in-your-machines.md": "tests/cli/test_how_to_dispatch.py",
     "how-to/adopt.md": "tests/cli/test_adopt.py",
     "how-to/editor.md": "tests/cli/test_schema.py",
     # It needs a Taskcluster.
@@ -88,7 +91,7 @@ def test_a_page_on_launching(page: str, launching: Reader):
 
 def test_the_launch_of_the_readme(launching: Reader):
     """Its spec, and its size as README shows it."""
-    launching.follow(ROOT / "README.md", after="## Launch", before="## Install")
+    launching.follow(ROOT / "README.md", after="## Launch", before="## Dispatch")
 
 
 @pytest.mark.parametrize("page", EXAMPLE)

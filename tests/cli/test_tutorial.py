@@ -1,6 +1,6 @@
 """The tutorials, done from their first line to their last.
 
-They are docs/tutorials/first-profile.md and first-launch.md.
+They are docs/tutorials/first-profile.md, first-launch.md and first-training.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from merlin_services import MerlinServices
 from slurm_cluster import SlurmCluster
 from tests.graph.support import ROOT
-from tests.pages import LAUNCH, TUTORIAL, File, Reader, steps
+from tests.pages import LAUNCH, TRAINING, TUTORIAL, File, Reader, steps, trainer
 
 #: From here on the tutorial on launching wants a cluster.
 CLUSTER = "## 6."
@@ -27,6 +27,12 @@ def test_the_tutorial(tmp_path: Path):
     reader = Reader(folder)
     reader.follow(TUTORIAL)
     assert (reader.here / "plan.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_training(tmp_path: Path, pytestconfig: pytest.Config):
+    """The six lines, the trainer and the messages do what the page shows, wrong ones too."""
+    reader = trainer(tmp_path / "desk", pytestconfig.getoption("--update-golden"))
+    reader.follow(TRAINING)
 
 
 @pytest.fixture

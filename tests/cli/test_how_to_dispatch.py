@@ -1,0 +1,203 @@
+"""The pages about dispatch, done as a reader would do them, and what else they say."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from trainings import Site
+
+from taskgraph_workers.config import check
+from taskgraph_workers.dispatch import message
+from taskgraph_workers.dispatch.ledger import queries
+from taskgraph_workers.dispatch.ledger.database import open_ledger
+from taskgraph_workers.dispatch.model import (
+    END_ROWS,
+    IMAGES_DOWNLOADED,
+    ITERATION_DONE,
+    MACHINE_ROWS,
+    SPELLINGS,
+    Message,
+)
+from tests.graph.support import ROOT
+from tests.pages import Reader, trainer
+
+DOCS = ROOT / "docs"
+SERVICE = DOCS / "how-to" / "run-dispatch-as-a-service.md"
+CARE = DOCS / "how-to" / "look-after-dispatch.md"
+PROMISES = DOCS / "concepts" / "promises.md"
+MESSAGES = DOCS / "reference" / "messages.md"
+
+
+@pytest.fixture
+def reader(tmp_path: Path, pytestconfig: pytest.Config) -> Reader:
+    """Someone with an empty folder, on a machine with four GPUs."""
+    made = trainer(tmp_path / "desk", pytestconfig.getoption("--update-golden"))
+    made.path = f"{ROOT / 'tests' / 'stand_ins' / 'four'}{os.pathsep}{made.path}"
+    return made
+
+
+@pytest.mark.parametrize("page", ["write-a-trainer", "plug-in-your-machines"])
+def test_a_page_on_trainings(page: str, reader: Reader):
+    """What it has its reader write works, and each command prints what is shown."""
+    reader.follow(DOCS / "how-to" / f"{page}.md")
+
+
+def test_the_training_of_the_readme(reader: Reader):
+    """Two commands and this repository's own example are a whole training."""
+    shutil.copytree(ROOT / "examples", reader.here / "examples")
+    reader.follow(ROOT / "README.md", after="## Dispatch", before="## Install")
+
+
+# --- promises -------------------------------------------------------------------------------
+
+
+def named(file: Path) -> set[str]:
+    """The functions and classes of a file of tests."""
+    parts = ast.walk(ast.parse(file.read_text("utf-8")))
+    return {each.name for each in parts if isinstance(each, (ast.FunctionDef, ast.ClassDef))}
+
+
+def test_every_promise_names_tests_that_there_are():
+    """P1 to P12, each with the tests that prove it."""
+    rows = re.findall(r"^\| (P\d+) \|(.*)$", PROMISES.read_text("utf-8"), re.MULTILINE)
+    assert [name for name, _ in rows] == [f"P{number}" for number in range(1, 13)]
+    for name, row in rows:
+        tests = re.findall(r"`(\S+\.py)::(\w+)`", row)
+        assert tests, f"{name} is proved by nothing"
+        for file, test in tests:
+            assert test in named(ROOT / "tests" / file), f"{name}: {file} has no {test}"
+
+
+# --- messages -------------------------------------------------------------------------------
+
+
+def first_cells(page: Path, heading: str) -> set[str]:
+    """The names in the first column of the table below a heading."""
+    text = page.read_text("utf-8")
+    below = text[text.index(f"## {heading}\n") :].split("\n## ")[0]
+    first = [line.split("|")[1] for line in below.splitlines() if line.startswith("| `")]
+    return set(re.findall(r"`([^`]+)`", " ".join(first)))
+
+
+def test_the_fields_of_a_start_message():
+    """Those of the page are those that are read; what it calls needed is."""
+    text = MESSAGES.read_text("utf-8")
+    needed = set(re.findall(r"^\| `(\w+)`, needed", text, re.MULTILINE))
+    fields = first_cells(MESSAGES, "The start message")
+    assert fields - needed == {message.BASE_MODEL}
+    read = message.read(json.dumps({name: "x" for name in needed}).encode())
+    assert isinstance(read, Message)
+    for name in needed:
+        others = {other: "x" for other in needed - {name}}
+        assert not isinstance(message.read(json.dumps(others).encode()), Message)
+
+
+def test_the_fields_of_an_end_message():
+    """Those of the page are those that are told, its example included."""
+    told = message.end_message("first", "failed", "my-box", 0, "it ended with exit code 3")
+    assert first_cells(MESSAGES, "The end message") == set(told)
+    example = re.search(
+        r"^```json\n(.*?)```", MESSAGES.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert example is not None
+    assert json.loads(example[1]) == told
+
+
+def test_the_names_of_progress():
+    """All that have a meaning to more than one trainer are on the page."""
+    known = {*END_ROWS.values(), *MACHINE_ROWS, IMAGES_DOWNLOADED, ITERATION_DONE}
+    assert first_cells(MESSAGES, "Progress") == known | {"progressLinesIgnored"}
+    assert all(f"`{other}`" in MESSAGES.read_text("utf-8") for other in SPELLINGS)
+
+
+def test_every_code_of_a_dead_letter_is_told():
+    """The codes of the page are those that the code has."""
+    python = "\n".join(
+        file.read_text("utf-8")
+        for file in (ROOT / "taskgraph_workers" / "dispatch").glob("**/*.py")
+    )
+    codes = set(re.findall(r'_Bad\(\s*"([a-z-]+)"', python))
+    codes |= set(re.findall(r'Refused\("([a-z-]+)"', python))
+    codes |= set(re.findall(r'yield "([a-z-]+)", f', python))
+    codes |= {"unknown-sku", "image-not-allowed", "no-placement", "conflict", "handler-failed"}
+    assert first_cells(CARE, "Dead letters") == codes
+
+
+# --- a service ------------------------------------------------------------------------------
+
+
+def unit() -> str:
+    """The unit that the page shows."""
+    found = re.search(r"```ini\n(.*?)```", SERVICE.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_unit_leaves_trainings_alone():
+    """It ends the dispatcher only, and its command is one that there is."""
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.optionxform = str  # type: ignore[assignment,method-assign]
+    parsed.read_string(unit())
+    service = parsed["Service"]
+    assert service["KillMode"] == "process"
+    assert service["Environment"].startswith("TASKGRAPH_WORKERS_STATE=%S/")
+    assert service["Environment"].endswith(service["StateDirectory"])
+    assert " dispatch run --config " in service["ExecStart"]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
+def test_the_unit_is_one(tmp_path: Path):
+    """Systemd finds nothing wrong with it, save that its program is not installed here."""
+    file = tmp_path / "dispatch.service"
+    text = unit().replace("/opt/dispatch/bin/taskgraph-workers", "/bin/true")
+    file.write_text(text.replace("User=trainer\n", ""), "utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", file], capture_output=True, text=True, check=False
+    )
+    about = [line for line in done.stderr.splitlines() if "dispatch.service" in line]
+    assert about == []
+
+
+@pytest.mark.skipif(not shutil.which("sqlite3"), reason="there is no sqlite3 here")
+def test_a_back_up_as_the_page_has_it(tmp_path: Path):
+    """It is made while others have the ledger open, and holds all that it held."""
+    site = Site(tmp_path)
+    site.send("r1")
+    line = re.search(r"^\$ (sqlite3 .*)$", CARE.read_text("utf-8"), re.MULTILINE)
+    assert line is not None
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    with open_ledger(site.state) as ledger:
+        ledger.see(queries.is_idle)
+        subprocess.run(
+            ["sh", "-c", line[1].replace("/backup", str(copy))],
+            env={**os.environ, "TASKGRAPH_WORKERS_STATE": str(site.state)},
+            check=True,
+        )
+    site.finish()
+    with open_ledger(copy) as ledger:
+        assert not ledger.see(queries.is_idle)
+
+
+def test_every_configuration_is_one():
+    """What pages about dispatch show of a configuration has no fault."""
+    pages = ("tutorials/first-training", "how-to/write-a-trainer", "how-to/plug-in-your-machines")
+    for page in pages:
+        blocks = re.findall(
+            r"```yaml\n(.*?)```", (DOCS / f"{page}.md").read_text("utf-8"), re.DOTALL
+        )
+        assert blocks
+        for block in blocks:
+            config, problems = check(yaml.safe_load(block))
+            assert [each for each in problems if each.severity == "error"] == []
+            assert config is not None
+            assert config.dispatch is not None
