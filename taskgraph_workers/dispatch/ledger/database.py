@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,13 +46,15 @@ class Ledger:
     """An open ledger. Safe for threads; a forked child opens its own.
 
     ``shown`` names it to people, ``warnings`` are for whoever opened it, ``migrated_from`` is the
-    version that its schema was taken forward from.
+    version that its schema was taken forward from. ``is_there`` says whether what is open is still
+    what others open: a file that was moved or deleted can be written to, and nobody reads it.
     """
 
     engine: Engine
     shown: str
     warnings: tuple[Problem, ...] = ()
     migrated_from: int | None = field(default=None, compare=False)
+    is_there: Callable[[], bool] = field(default=lambda: True, compare=False)
 
     def do(
         self, operation: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -60,7 +62,8 @@ class Ledger:
         """Run an operation in one transaction that writes: all of it happens, or nothing.
 
         It may be run more than once, so it changes nothing but the ledger. Raises
-        :class:`LedgerUnavailable` where the ledger is locked, full, read-only or down.
+        :class:`LedgerUnavailable` where the ledger is locked, full, read-only or down, and
+        :class:`LedgerError` where it was moved away.
         """
         return self._run(True, lambda conn: operation(conn, *args, **kwargs))
 
@@ -79,6 +82,9 @@ class Ledger:
         self.engine.dispose()
 
     def _run(self, writes: bool, operation: Callable[[Connection], T]) -> T:
+        if not self.is_there():
+            what = f"the ledger {self.shown} was moved or deleted while it was open"
+            raise LedgerError(Problem(what, hint="start anew, with --state where it is now"))
         for left in reversed(range(_TRIES)):
             try:
                 with self.engine.connect() as conn:
@@ -119,7 +125,9 @@ def open_ledger(folder: str | os.PathLike[str], settings: Settings = _USUAL) -> 
     journal = "DELETE" if kind else "WAL"
     engine = dialect.sqlite_engine(file, journal, settings.busy_s)
     warnings = (_warning(file, kind),) if kind else ()
-    return opened(engine, str(file), warnings)
+    made = opened(engine, str(file), warnings)
+    known = files.identity(file)
+    return replace(made, is_there=lambda: files.identity(file) == known)
 
 
 def opened(engine: Engine, shown: str, warnings: tuple[Problem, ...] = ()) -> Ledger:

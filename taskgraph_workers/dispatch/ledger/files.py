@@ -63,6 +63,15 @@ def prepared(folder: Path, create: bool) -> Path:
     return file
 
 
+def identity(file: Path) -> tuple[int, int] | None:
+    """What tells a file from every other one, whatever each is called; None if there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def is_shared(folder: Path, filesystem: Callable[[Path], str] = filesystem_of) -> str:
     """The type of the file system if several machines may share it, else nothing."""
     kind = filesystem(folder)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
-from taskgraph_workers.dispatch.ledger import files
+from taskgraph_workers.dispatch.ledger import files, queries
 from taskgraph_workers.dispatch.ledger.database import Settings, open_ledger
-from taskgraph_workers.dispatch.ledger.errors import LedgerError
+from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
 
 MOUNTS = """\
 /dev/vda1 / ext4 rw 0 0
@@ -135,3 +136,22 @@ def test_any_name_of_a_folder_will_do(tmp_path: Path, name: str):
     open_ledger(tmp_path / name).close()
     assert (tmp_path / name / files.NAME).stat().st_size > 0
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("how", ["moved", "deleted", "replaced"])
+def test_a_ledger_that_goes_away_while_it_is_open(tmp_path: Path, how: str):
+    """It is not written on, where nobody would read it; moved back, it goes on."""
+    with open_ledger(tmp_path / "state") as ledger:
+        assert ledger.see(queries.is_idle)
+        (tmp_path / "state").rename(tmp_path / "away")
+        if how == "deleted":
+            shutil.rmtree(tmp_path / "away")
+        if how == "replaced":
+            open_ledger(tmp_path / "state").close()
+        for call in (ledger.see, ledger.do):
+            with pytest.raises(LedgerError, match="was moved or deleted") as raised:
+                call(queries.is_idle)
+            assert not isinstance(raised.value, LedgerUnavailable)
+        if how == "moved":
+            (tmp_path / "away").rename(tmp_path / "state")
+            assert ledger.see(queries.is_idle)
