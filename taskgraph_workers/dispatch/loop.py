@@ -17,6 +17,7 @@ from taskgraph_workers.dispatch.brokers.base import BrokerDown
 from taskgraph_workers.dispatch.brokers.sql import SqlBroker
 from taskgraph_workers.dispatch.ledger import attempts, machines, queries, steps
 from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
+from taskgraph_workers.dispatch.ledger.recall import recall
 from taskgraph_workers.dispatch.ledger.values import Attempt
 from taskgraph_workers.dispatch.means import Means
 from taskgraph_workers.dispatch.receive import Intake
@@ -32,6 +33,10 @@ _RECEIVING = "receiving"
 
 #: What is said to fail where nothing can be written, and how long it is left alone at most.
 _LEDGER, _MOST_TROUBLE_S = "the ledger", 30.0
+
+
+#: A clock that goes back further was set back, and not only corrected.
+_STEP_S = 1.0
 
 
 @dataclass
@@ -50,6 +55,7 @@ class Loop:
     intake: Intake
     sleep: Callable[[float], None] = time.sleep
     troubles: dict[str, Trouble] = field(default_factory=dict)
+    latest: float = 0.0
     looked_at_machines: float = 0.0
     looked_at_owners: float = 0.0
     reported: set[str] = field(default_factory=set)
@@ -96,6 +102,7 @@ class Loop:
 
     def turn(self) -> int:
         """Do what is due, of each kind some; how much that was. Raises LedgerError."""
+        self._mind_the_clock()
         self._part("taking over", self._take_over)
         did = self._part(_RECEIVING, lambda: self.intake.take(self.means.pace.messages))
         did += self._part("working", lambda: self._work(self.means.clock()))
@@ -129,11 +136,31 @@ class Loop:
         self._fine(name)
         return did
 
-    def _take_over(self) -> int:
-        """Have what dispatchers owned that were killed, and what broke off here."""
+    def _mind_the_clock(self) -> None:
+        """Wait for nothing that was to be done by a clock that has been set back since."""
         now = self.means.clock()
-        if now < self.looked_at_owners + self.means.pace.rest_s:
+        if now < self.latest - _STEP_S:
+            self.means.say.warn("the clock was set back", by_s=round(self.latest - now))
+            self.troubles = {name: Trouble(each.times) for name, each in self.troubles.items()}
+            for down in self.means.down.values():
+                down.until = 0.0
+            self.looked_at_machines = self.looked_at_owners = 0.0
+            self._recall(now + self.means.pace.own_s)
+        self.latest = now
+
+    def _recall(self, after: float) -> None:
+        count = self.means.ledger.do(recall, after)
+        if count:
+            self.means.say.warn("put off by a clock that was wrong; it is due now", count=count)
+
+    def _take_over(self) -> int:
+        """Have what dispatchers owned that were killed, what broke off here, and what was lost
+        sight of by a wrong clock.
+        """
+        now, pace = self.means.clock(), self.means.pace
+        if now < self.looked_at_owners + pace.rest_s:
             return 0
+        self._recall(now + 2 * max(pace.most_s, pace.own_s))
         mine = f"{self.means.name} "
         freed = self.means.ledger.do(
             attempts.free, lambda owner: owner.startswith(mine) or owners.is_gone(owner)
@@ -191,11 +218,12 @@ class Loop:
 
     def _wait(self) -> None:
         """Rest until something is due; a new message, or a stop, ends it within a nap."""
-        end = self.means.clock() + self.means.pace.rest_s
+        began = self.means.clock()
+        end = began + self.means.pace.rest_s
         if not isinstance(self.intake.broker, SqlBroker) and _RECEIVING not in self.troubles:
             return self._listen(end)
         self.sleep(self.means.pace.nap_s)
-        while not self.means.stopped() and self.means.clock() < end:
+        while not self.means.stopped() and began <= self.means.clock() < end:
             due = self.means.ledger.see(queries.next_due)
             if due is not None and due <= self.means.clock():
                 return None
@@ -211,5 +239,6 @@ class Loop:
 
     def _nap(self, until: float) -> None:
         """Rest, but not past a stop."""
-        while not self.means.stopped() and self.means.clock() < until:
+        began = self.means.clock()
+        while not self.means.stopped() and began <= self.means.clock() < until:
             self.sleep(min(self.means.pace.nap_s, max(0.0, until - self.means.clock())))

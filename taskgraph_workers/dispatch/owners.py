@@ -7,6 +7,7 @@ their time is over. Elsewhere, and where nothing is sure, that time decides.
 from __future__ import annotations
 
 import os
+import re
 import socket
 
 from taskgraph_workers.dispatch.executors import processes
@@ -15,7 +16,7 @@ from taskgraph_workers.dispatch.executors import processes
 def name() -> str:
     """The name of this process: its machine, its space of process ids, its id, and what it is."""
     pid = os.getpid()
-    return f"{_here()}:{pid}:{processes.identity(pid) or ''}"
+    return f"{_here()}:{pid}:{_what(pid)}"
 
 
 def is_gone(owner: str) -> bool:
@@ -23,7 +24,12 @@ def is_gone(owner: str) -> bool:
     here, pid, identity = (*owner.split(" ", maxsplit=1)[0].rsplit(":", 2), "", "")[:3]
     if here != _here() or not pid.isdigit() or not identity:
         return False
-    return not processes.is_same(int(pid), identity)
+    return _what(int(pid)) != identity
+
+
+def _what(pid: int) -> str:
+    """What a process is, as one word; what ps says of one has blanks and colons. Empty: gone."""
+    return re.sub(r"[\s:]", "_", processes.identity(pid) or "")
 
 
 def _here() -> str:

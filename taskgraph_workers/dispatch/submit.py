@@ -63,10 +63,11 @@ def _submit(means: Means, executor: Executor, mine: Attempt) -> None:
 
 def _renewed(means: Means, mine: Attempt) -> Attempt | None:
     """The attempt, surely ours for long enough to start it; None if it is another's by now."""
-    now = means.clock()
-    if mine.owned_until - now > means.pace.own_s / 2:
+    now, own_s = means.clock(), means.pace.own_s
+    # More than it was owned for: the clock was set back, and nobody knows how long is left.
+    if own_s >= mine.owned_until - now > own_s / 2:
         return mine
-    return means.ledger.do(attempts.keep, mine, now + means.pace.own_s)
+    return means.ledger.do(attempts.keep, mine, now + own_s)
 
 
 def _stray(means: Means, executor: Executor, mine: Attempt, handle: str) -> None:

@@ -36,8 +36,8 @@ AT_ONCE = 0.0
 # The longest reason that is kept.
 _MOST_REASON = 2000
 
-# It has ended, and holds something.
-_HELD = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
+#: It has ended, and holds something.
+HELD = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
 
 _RANK = {ACCEPTED: 0, SUBMITTED: 1, RUNNING: 2, **dict.fromkeys(FINAL, 3)}
 
@@ -171,7 +171,7 @@ def ask_cancel(conn: Connection, request_id: str, now: float) -> str | None:
 
 def hurry(conn: Connection) -> None:
     """Have everything that is alive, or held, and nobody's looked at at once."""
-    for left in (attempts.c.ended_at.is_(None), _HELD):
+    for left in (attempts.c.ended_at.is_(None), HELD):
         nobodys = update(attempts).where(left, attempts.c.owner.is_(None))
         conn.execute(nobodys.values(next_look=AT_ONCE))
 
@@ -179,7 +179,7 @@ def hurry(conn: Connection) -> None:
 def free(conn: Connection, is_gone: Callable[[str], bool]) -> int:
     """Have at once what owners had who are gone; how many these were. They own nothing then."""
     count = 0
-    for left in (attempts.c.ended_at.is_(None), _HELD):
+    for left in (attempts.c.ended_at.is_(None), HELD):
         owned = (left, attempts.c.owner.is_not(None))
         for owner in conn.execute(select(attempts.c.owner).where(*owned).distinct()).scalars():
             if is_gone(owner):
@@ -194,7 +194,7 @@ def take_held(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]
 
     What is not marked as released by then is taken again, by whoever comes.
     """
-    found = attempts.select().where(_HELD, attempts.c.next_look <= now)
+    found = attempts.select().where(HELD, attempts.c.next_look <= now)
     found = found.order_by(attempts.c.next_look).limit(owner.limit)
     rows = conn.execute(found.with_for_update(skip_locked=True)).all()
     mine = {"owner": f"{owner.name} {secrets.token_hex(8)}", "next_look": now + owner.for_s}
