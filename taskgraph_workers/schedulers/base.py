@@ -170,6 +170,12 @@ class Scheduler(Protocol):
     def submitted(self, answer: Answer) -> str:
         """The job's id. Raises SchedulerError with what was said instead."""
 
+    def find(self, name: str) -> Command:
+        """Asks for this user's jobs of this name, or for all of them."""
+
+    def found(self, name: str, answer: Answer) -> tuple[str, ...]:
+        """The ids of those of this name. Raises SchedulerError where nobody can tell."""
+
     def poll(self, job: str) -> Command:
         """Asks how a job is."""
 

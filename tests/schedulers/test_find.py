@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
 from taskgraph_workers import schedulers
 from taskgraph_workers.schedulers import find, native
-from taskgraph_workers.schedulers.base import Answer, Command, SchedulerError
+from taskgraph_workers.schedulers.base import Answer, Command, Scheduler, SchedulerError
 
 
 @pytest.mark.parametrize("name", schedulers.NAMES)
@@ -15,6 +16,17 @@ def test_ours_are_found_by_name(name: str):
     assert find(name).name == name
     assert find(name).extension
     assert find(name).tool
+
+
+@pytest.mark.parametrize("name", schedulers.NAMES)
+def test_ours_have_all_that_is_asked_for(name: str):
+    """Each has every part of the protocol, and takes what it says."""
+    for part, said in vars(Scheduler).items():
+        if not part.startswith("_"):
+            own = getattr(find(name), part)
+            if callable(said):
+                asked = list(inspect.signature(said).parameters)[1:]
+                assert list(inspect.signature(own).parameters) == asked, part
 
 
 @pytest.mark.usefixtures("site_scheduler")
