@@ -33,6 +33,7 @@ requeue_job() { exit "$come_again"; }
 job=$(job_id)
 stop_file=$folder/workers-$job.stop
 pids=() groups=() # what workers were started with, and the group of each
+asking=()         # what end_workers has started that does not end by itself
 status=0 asked='' ending='' again='' nap='' work='' next_look=0
 
 say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
@@ -126,7 +127,7 @@ look() {
 finish() {
     trap '' "${signals[@]}"
     # shellcheck disable=SC2086 # what is empty is no word
-    kill $nap $work "${pids[@]}" 2>/dev/null
+    kill $nap $work "${asking[@]}" "${pids[@]}" 2>/dev/null
     rm -f "$stop_file"
 }
 

@@ -131,7 +131,8 @@ class Scheduler(Protocol):
     - ``start_group``: starts one group in the background, and adds the process ids of what it
       started to the array ``pids``. The words behind it are what :meth:`start` writes.
     - ``end_workers``: asks every worker, by a TERM to its main process alone, to end once its task
-      is done, and returns at once.
+      is done, and returns at once. What has to end with
+      the script goes into ``asking``.
     - ``requeue_job``: puts the job back into its queue; ``restarts`` prints how often that was.
     """
 
