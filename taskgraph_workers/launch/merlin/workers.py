@@ -129,6 +129,9 @@ def _command(group: Group, args: WorkerArgs, options: Options, notes: Notes) -> 
     if args.loglevel is None:
         # Merlin writes its own level where none is said.
         words += ["-l", "INFO"]
+    if args.prefetch is None:
+        # Celery's own is 4: one of our workers would hold tasks back while others have none.
+        words += ["--prefetch-multiplier", "1"]
     served = ",".join(options.queue_tag + queue for queue in group.queues)
     for step in group.steps:
         if "," in step.queue:

@@ -42,7 +42,7 @@ def test_the_originating_example():
 def test_the_command_is_one_worker_of_its_own_name():
     """Concurrency and names of the spec go: each worker is one process, named by the script."""
     assert ask(example()).groups[0].command == (
-        "exec celery -A merlin worker -l INFO -Ofair --concurrency 1"
+        "exec celery -A merlin worker -l INFO -Ofair --prefetch-multiplier 1 --concurrency 1"
         ' -n "$WORKER_NAME" -Q "[merlin]_q1"'
     )
 
@@ -50,7 +50,7 @@ def test_the_command_is_one_worker_of_its_own_name():
 def test_a_level_is_written_where_none_is():
     """Merlin writes -l itself where args have none, and so do we: celery's own is WARNING."""
     asked = ask(a_spec(a_step("a"), a_worker("w", args="-c 1")))
-    assert "worker -l INFO --concurrency 1" in asked.groups[0].command
+    assert "worker -l INFO --prefetch-multiplier 1 --concurrency 1" in asked.groups[0].command
 
 
 def test_the_header_is_that_of_the_issue():
