@@ -87,11 +87,15 @@ class Command:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said. An exit code of None: it could not be started, or it hung."""
+    """What a command said. An exit code of None: it could not be started, or it hung.
+
+    Of one that ``hung``, and was killed for that, nobody knows what it has done.
+    """
 
     exit_code: int | None
     stdout: str = ""
     stderr: str = ""
+    hung: bool = False
 
 
 @dataclass(frozen=True)
