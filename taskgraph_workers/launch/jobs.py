@@ -243,7 +243,8 @@ def _said(folder: str, said: Any) -> Launch:
         State("ended", **ended) if ended else None,
         said.get("name", ""),
     )
-    texts = [launch.name, launch.scheduler, launch.where, launch.refused, launch.job or "", launch.output or ""]
+    texts = [launch.scheduler, launch.where, launch.refused, launch.name]
+    texts += [launch.job or "", launch.output or ""]
     texts += [launch.ended.reason, launch.ended.nodes] if launch.ended else []
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a value is no text")

@@ -25,7 +25,7 @@ def broken_off(base: Path) -> jobs.Launch:
 
 
 def test_jobs_that_may_be_its(tmp_path: Path):
-    """Those of its name that no other launch knows, with what ends them; none of them is touched."""
+    """Those of its name that no other launch knows, with what ends them; they stay."""
     queue = Queue(named=("40", "41", "42"))
     jobs.submit(str(tmp_path), SUBMISSION, queue, queue.run)  # job 41
     launch, asked = broken_off(tmp_path), len(queue.asked)
