@@ -28,8 +28,9 @@ class Plan:
     """All there is to know of one launch.
 
     ``known`` is the scheduler that gets the job; None where nothing says it, and only sizes are
-    asked for. ``inside`` is Flux, where the scheduler starts that for the tasks. ``node`` is what one node is
-    taken to have, and ``node_from`` who says so. ``blockers`` are why the job would never run.
+    asked for. ``inside`` is Flux, where the scheduler starts that for the tasks. ``node`` is what
+    one node is taken to have, and ``node_from`` who says so. ``blockers`` are why the job would
+    never run.
     """
 
     ask: Ask
