@@ -16,7 +16,7 @@ from taskgraph_workers.schedulers.base import Job, Scheduler, Start
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 
-# A worker with a task, which would end at once if a TERM reached it.
+# A worker with a task, which would end at once if a TERM reached it. Nobody waits for it for ever.
 WORKER = """\
 say() { echo "$1 $WORKER_NAME $2" >>"$LOG"; }
 trap 'asked=1' TERM
@@ -24,7 +24,7 @@ bash -c 'trap "echo killed $WORKER_NAME >>$LOG; exit 1" TERM
     while ! [ -e "$DONE" ]; do sleep 0.1; done; echo finished $WORKER_NAME >>$LOG' &
 cores=$(sed -n 's/^Cpus_allowed_list:\\s*//p' /proc/self/status)
 say up "rank=${FLUX_STAND_IN_RANK-}${NODE-} cuda=${CUDA_VISIBLE_DEVICES-unset} cores=$cores"
-until wait && [ -n "$asked" ]; do sleep 0.1; done
+until wait && [ -n "$asked" ] || [ "$SECONDS" -gt 120 ]; do sleep 0.1; done
 say down
 """
 COMMAND = "exec bash worker.sh"

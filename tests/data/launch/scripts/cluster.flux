@@ -287,7 +287,10 @@ work_is_done() {
 end() {
     ending=$1
     say "they are asked to end once their tasks are done: $ending"
+    # One more signal would end what asks them, before that has a trap of its own.
+    trap '' "${signals[@]}"
     end_workers
+    heed
 }
 
 time_is_up() {
@@ -333,10 +336,14 @@ finish() {
 
 # Whoever ends the job sends one of these. They interrupt waiting, and nothing else.
 signals=(TERM INT HUP USR1 USR2 ALRM)
-for signal in "${signals[@]}"; do
-    # shellcheck disable=SC2064 # now, since $signal changes
-    trap "asked=$signal" "$signal"
-done
+heed() {
+    local signal
+    for signal in "${signals[@]}"; do
+        # shellcheck disable=SC2064 # now, since $signal changes
+        trap "asked=$signal" "$signal"
+    done
+}
+heed
 trap finish EXIT
 
 # --- The workers ---
