@@ -304,14 +304,13 @@ def _start(group: WorkerGroup, plan: Plan, command: str) -> Start:
 
     own = [demand for demand in group.demands if demand.launcher]
     gpus = {demand.gpus for demand in own}
-    holds = group.holds and bool(group.demands)
     return Start(
         name=group.name,
         per_node=plan.layout.per_node(group.name),
         command=command,
-        holds=holds,
+        holds=group.holds,
         cores=max((demand.cores for demand in group.demands), default=1),
-        gpus=max((demand.gpus for demand in group.demands), default=0) if holds else 0,
+        gpus=max((demand.gpus for demand in group.demands), default=0) if group.holds else 0,
         memory_mib=max((d.memory_mib for d in group.demands), default=0) or None,
         task_gpus=gpus.pop() if len(gpus) == 1 else None,
         task_nodes=_task_nodes(own, plan.node),

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.schedulers import quoting
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ TEXT = "TASKGRAPH_WORKERS_DETECT"
 
 # What makes a line more than one command with its words; such a line is left to bash as it is.
 _COMPOUND = re.compile(r"[;&|<>()`\n]|\$\(|^\s*(\w+=|[.{!]\s|(if|for|while|until|case|time)\b)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.")
 # What bash does itself: there is no program that could take its place.
 _BUILT_IN = re.compile(
     r"\s*(alias|break|builtin|cd|command|continue|coproc|declare|disown|enable|eval|exec|exit|export"
@@ -129,7 +131,7 @@ def commands_of(groups: Iterable[WorkerGroup]) -> Commands:
     A command starts with ``exec`` where it is a single one: so the scheduler's TERM reaches the
     worker, and no shell in front of it.
 
-    :raises WorkersError: for values that no shell could hold.
+    :raises LaunchError: for values that no shell could hold.
     """
     lines: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -140,7 +142,7 @@ def commands_of(groups: Iterable[WorkerGroup]) -> Commands:
         except ValueError as error:
             problems.append(Problem(f"group {group.name!r}: {error}", line=group.line))
     if problems:
-        raise WorkersError(*problems)
+        raise LaunchError(*problems)
     return Commands(lines, {name: text for text, name in texts.items()})
 
 
@@ -182,16 +184,10 @@ def is_single(command: str) -> bool:
     if _BUILT_IN.match(command):
         return False
     try:
-        unquoted = " ".join(_plain(command))
-    except ValueError:
+        shlex.split(command)
+    except ValueError:  # a quote is open
         return False
-    return _COMPOUND.search(unquoted) is None
-
-
-def _plain(command: str) -> list[str]:
-    """The words of a line; what stands in quotes is left out. ValueError: a quote is open."""
-    shlex.split(command)
-    return [re.sub(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", "", command)]
+    return _COMPOUND.search(_QUOTED.sub("", command)) is None
 
 
 def ends_with_its_shell(command: str) -> bool:

@@ -70,8 +70,11 @@ class WorkerGroup:
 
     @property
     def holds(self) -> bool:
-        """Whether cores and GPUs are bound to each worker, since its tasks run inside of it."""
-        return not any(demand.launcher for demand in self.demands)
+        """Whether cores and GPUs are bound to each worker, since its tasks run inside of it.
+
+        Where no step of it has a size there is nothing to hold.
+        """
+        return bool(self.demands) and not any(demand.launcher for demand in self.demands)
 
 
 @dataclass(frozen=True)
