@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -44,6 +45,8 @@ class Run:
     process: subprocess.Popen[str]
     output: str = ""
     log: Path = field(init=False)
+    #: What was left on nodes when the script had ended.
+    left: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.log = self.folder / "log"
@@ -79,7 +82,14 @@ class Run:
             self.finish_tasks()
             said, _ = self.process.communicate()
         self.output += said
+        self.left = [folder.name for folder in self._folders()]
+        for folder in self._folders():
+            shutil.rmtree(folder, ignore_errors=True)
         return self.process.returncode
+
+    def _folders(self) -> list[Path]:
+        """Where nodes have kept the ids of this script's workers."""
+        return list(Path("/tmp").glob(f"workers-*-{self.process.pid}-*"))
 
 
 def commands(folder: Path, stand_ins: Mapping[str, str]) -> str:

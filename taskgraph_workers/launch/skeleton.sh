@@ -155,6 +155,7 @@ while collect; do
     nap=$!
     wait "$nap"
 done
+if [ "${#pids[@]}" = 0 ] && declare -F clear_nodes >/dev/null; then clear_nodes; fi
 say "all ended, with status $status"
 if [ -n "$again" ]; then
     say "the job goes back into the queue"

@@ -137,6 +137,7 @@ class Scheduler(Protocol):
     - ``end_workers``: asks every worker, by a TERM to its main process alone, to end once its task
       is done, and returns at once. What has to end with
       the script goes into ``asking``.
+    - ``clear_nodes``, if it has to: takes away what is left on nodes where all workers have ended;
     - ``requeue_job``: puts the job back into its queue; ``restarts`` prints how often that was.
     """
 

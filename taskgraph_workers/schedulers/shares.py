@@ -10,7 +10,8 @@ nothing. On a node, one process starts its share, tells of workers that fail, an
 highest of their exit codes.
 
 A worker's main process is bash, which ``exec`` in its command replaces. Its id is kept in a
-folder below the node's own ``/tmp``, and to end a worker is to send TERM to that process alone.
+folder below the node's own ``/tmp``, which goes once all workers have ended, and to end a worker is
+to send TERM to that process alone.
 """
 
 from __future__ import annotations

@@ -105,10 +105,14 @@ end_share() {
     done
 }
 
+# Runs on a node where all workers have ended.
+# shellcheck disable=SC2317 # nodes call it
+clear_share() { rm -rf "$share_dir"; }
+
 # shares FUNCTION...: the text of bash -c that calls the first, with all it needs, on another node.
 shares() {
     printf 'share_dir=%q\n' "$share_dir"
-    declare -f run_share run_worker end_share "$@"
+    declare -f run_share run_worker end_share clear_share "$@"
     printf '%s "$@"\n' "$1"
 }
 
@@ -202,6 +206,9 @@ hold() {
     exec flux run -N 1 -n "$count" -c "$cores" --requires=rank:"$node" --cwd="$PWD" \
         -o cpu-affinity=per-task -o gpu-affinity=per-task -o exit-timeout=none "$@" </dev/null
 }
+
+# A node that doesn't answer any more keeps nobody waiting.
+clear_nodes() { timeout -k 5 30 flux exec -n -r all -d / rm -rf "$share_dir" >/dev/null 2>&1; }
 
 # flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
 # shellcheck disable=SC2317 # nodes call it
@@ -361,6 +368,7 @@ while collect; do
     nap=$!
     wait "$nap"
 done
+if [ "${#pids[@]}" = 0 ] && declare -F clear_nodes >/dev/null; then clear_nodes; fi
 say "all ended, with status $status"
 if [ -n "$again" ]; then
     say "the job goes back into the queue"
