@@ -37,7 +37,7 @@ def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> 
     _check_name(group, notes)
     count = counted(group, args, batch, options, notes)
     demands = (step.demand for step in group.steps if step.demand is not None)
-    return WorkerGroup(
+    made = WorkerGroup(
         name=group.name,
         number=count.number,
         demands=tuple(_on(demand, options.node) for demand in demands),
@@ -47,6 +47,11 @@ def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> 
         why=count.why,
         line=worker.line,
     )
+    if not made.holds or not any(demand.gpus for demand in made.demands):
+        return made
+    from taskgraph_workers.launch.env import detected
+
+    return replace(made, tried=detected())
 
 
 def _on(demand: Demand, node: Node | None) -> Demand:

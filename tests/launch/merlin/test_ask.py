@@ -53,6 +53,18 @@ def test_a_level_is_written_where_none_is():
     assert "worker -l INFO --prefetch-multiplier 1 --concurrency 1" in asked.groups[0].command
 
 
+def test_workers_that_hold_gpus_try_to_tell_them():
+    """GPUS and WORKSPACE, for tasks that run inside of them; nobody else's."""
+    made = a_spec(
+        a_step("inside", "q1", gpus=2, launcher=False),
+        a_step("outside", "q2", gpus=2),
+        a_step("plain", "q3", launcher=False),
+        *(a_worker(f"w{step}", step, number=1) for step in ("inside", "outside", "plain")),
+    )
+    tried = [sorted(group.tried) for group in ask(made).groups]
+    assert tried == [["GPUS", "WORKSPACE"], [], []]
+
+
 def test_the_header_is_that_of_the_issue():
     """Job name and output are those of the originating issue unless the spec says others."""
     batch = Batch("slurm", nodes=3, queue="pdebug", bank="b", walltime_s=60, qos="high")
