@@ -144,6 +144,7 @@ class Queue(StandIn):
     states: list[State] = field(default_factory=lambda: [State("running")])
     refusal: str = ""
     ends: bool = True
+    named: tuple[str, ...] = ()
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
     def submit(self, script: str, text: str) -> Command:
@@ -153,6 +154,12 @@ class Queue(StandIn):
         if answer.exit_code:
             raise SchedulerError(Problem(answer.stderr))
         return answer.stdout
+
+    def find(self, name: str) -> Command:
+        return Command(("find", name))
+
+    def found(self, name: str, answer: Answer) -> tuple[str, ...]:
+        return self.named
 
     def poll(self, job: str) -> Command:
         return Command(("poll", job))

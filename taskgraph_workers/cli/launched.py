@@ -77,7 +77,8 @@ def _job(plan: Plan) -> str:
     parts.append("no walltime" if limit is None else f"walltime {time_text(limit)}")
     parts += [f"queue {header.queue}"] if header.queue else []
     flux = f", with {plan.inside.name} inside" if plan.inside else ""
-    return "; ".join([f"for {plan.scheduler.name}{flux}", *parts])
+    name = plan.known.name if plan.known else "no scheduler yet"
+    return "; ".join([f"for {name}{flux}", *parts])
 
 
 def _tell_order(plan: Plan, output: Output) -> None:
@@ -196,7 +197,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
     """The sizing as other programs read it."""
     sizing, node = plan.sizing, plan.node
     return {
-        "scheduler": plan.scheduler.name,
+        "scheduler": plan.known.name if plan.known else None,
         "inside": plan.inside.name if plan.inside else None,
         "allocation": {
             "nodes": sizing.nodes,

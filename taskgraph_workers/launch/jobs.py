@@ -53,6 +53,7 @@ CANCEL_S = 60.0
 class Launch:
     """One numbered folder. ``where`` is the folder of submission; ``output`` may hold ``{id}``.
 
+    ``name`` is the job's, which others may have too; it is asked for where the id is not known.
     ``refused`` is what the scheduler said instead of an id. ``ended`` is how the job was when it
     was last looked at after its end.
     """
@@ -64,6 +65,7 @@ class Launch:
     output: str | None = None
     refused: str = ""
     ended: State | None = None
+    name: str = ""
 
     @property
     def number(self) -> int:
@@ -93,11 +95,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Submission:
-    """What is submitted: the script's text, its sizing as JSON, and where its output goes."""
+    """What is submitted: the script, its sizing as JSON, its output's name and the job's."""
 
     text: str
     sizing: Mapping[str, Any]
     output: str | None = None
+    name: str = ""
 
 
 def submit(
@@ -114,17 +117,19 @@ def submit(
         script = os.path.join(folder, f"{_SCRIPT}.{scheduler.extension}")
         _write(script, submission.text)
         _write(os.path.join(folder, _SIZING), json.dumps(submission.sizing, indent=2) + "\n")
-        launch = Launch(folder, scheduler.name, os.getcwd(), output=submission.output)
+        launch = Launch(folder, scheduler.name, os.getcwd(), None, submission.output)
+        launch = replace(launch, name=submission.name)
         keep(launch)
     except OSError as error:
         raise LaunchError(Problem(f"can't be written: {error.strerror}", file=base)) from None
     with undisturbed():
         try:
-            submitting = scheduler.submit(os.path.abspath(script), submission.text)
-            launch = replace(launch, job=scheduler.submitted(run(submitting)))
+            answer = run(scheduler.submit(os.path.abspath(script), submission.text))
+            launch = replace(launch, job=scheduler.submitted(answer))
         except SchedulerError as error:
+            # Without an answer it may have been taken: the launch stays broken off.
             with suppress(OSError):
-                keep(replace(launch, refused=str(error)))
+                keep(replace(launch, refused="" if answer.hung else str(error)))
             raise
         try:
             keep(launch)
@@ -185,6 +190,7 @@ def keep(launch: Launch) -> None:
         "where": launch.where,
         "output": launch.output,
         "refused": launch.refused,
+        "name": launch.name,
         "ended": None,
     }
     if launch.ended is not None:
@@ -235,8 +241,10 @@ def _said(folder: str, said: Any) -> Launch:
         said["output"],
         said["refused"],
         State("ended", **ended) if ended else None,
+        said.get("name", ""),
     )
-    texts = [launch.scheduler, launch.where, launch.refused, launch.job or "", launch.output or ""]
+    texts = [launch.scheduler, launch.where, launch.refused, launch.name]
+    texts += [launch.job or "", launch.output or ""]
     texts += [launch.ended.reason, launch.ended.nodes] if launch.ended else []
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a value is no text")

@@ -55,7 +55,8 @@ class WorkerGroup:
     ``demands`` are those of every step that they may run, since they serve ``queues``, not steps;
     ``named`` are the steps that the user wrote. ``command`` is a line for bash that becomes one
     worker, with ``$WORKER_NAME`` for its unique name. ``why`` is where the number came from.
-    ``env`` holds values, as a configuration says them: text, or a ``Detect``.
+    ``env`` holds values, as a configuration says them: text, or a ``Detect``. ``tried`` are more
+    of the latter, which a worker goes without where the machine doesn't tell them.
     """
 
     name: str
@@ -65,13 +66,17 @@ class WorkerGroup:
     named: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     env: Mapping[str, object] = field(default_factory=dict)
+    tried: Mapping[str, object] = field(default_factory=dict)
     why: str = ""
     line: int = 0
 
     @property
     def holds(self) -> bool:
-        """Whether cores and GPUs are bound to each worker, since its tasks run inside of it."""
-        return not any(demand.launcher for demand in self.demands)
+        """Whether cores and GPUs are bound to each worker, since its tasks run inside of it.
+
+        Where no step of it has a size there is nothing to hold.
+        """
+        return bool(self.demands) and not any(demand.launcher for demand in self.demands)
 
 
 @dataclass(frozen=True)

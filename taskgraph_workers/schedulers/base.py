@@ -87,11 +87,15 @@ class Command:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said. An exit code of None: it could not be started, or it hung."""
+    """What a command said. An exit code of None: it could not be started, or it hung.
+
+    Of one that ``hung``, and was killed for that, nobody knows what it has done.
+    """
 
     exit_code: int | None
     stdout: str = ""
     stderr: str = ""
+    hung: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,9 @@ class Scheduler(Protocol):
     - ``start_group``: starts one group in the background, and adds the process ids of what it
       started to the array ``pids``. The words behind it are what :meth:`start` writes.
     - ``end_workers``: asks every worker, by a TERM to its main process alone, to end once its task
-      is done, and returns at once.
+      is done, and returns at once. What has to end with
+      the script goes into ``asking``.
+    - ``clear_nodes``, if it has to: takes away what is left on nodes where all workers have ended;
     - ``requeue_job``: puts the job back into its queue; ``restarts`` prints how often that was.
     """
 
@@ -169,6 +175,12 @@ class Scheduler(Protocol):
 
     def submitted(self, answer: Answer) -> str:
         """The job's id. Raises SchedulerError with what was said instead."""
+
+    def find(self, name: str) -> Command:
+        """Asks for this user's jobs of this name, or for all of them."""
+
+    def found(self, name: str, answer: Answer) -> tuple[str, ...]:
+        """The ids of those of this name. Raises SchedulerError where nobody can tell."""
 
     def poll(self, job: str) -> Command:
         """Asks how a job is."""

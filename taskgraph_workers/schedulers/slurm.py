@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import groupby
 
 from taskgraph_workers import units
 from taskgraph_workers.errors import Problem
+from taskgraph_workers.schedulers import shares
 from taskgraph_workers.schedulers.base import (
     ID,
     Answer,
@@ -80,7 +80,7 @@ class Slurm:
 
     def start(self, group: Start) -> str:
         """``start_group NAME on=COUNTS ... COMMAND``: see ``slurm.sh``."""
-        said = [f"on={_runs(group.per_node)}"]
+        said = [shares.on(group)]
         if group.holds:
             said += [f"cores={group.cores}", f"gpus={group.gpus}"]
             said += [f"memory={group.memory_mib}"] if group.memory_mib is not None else []
@@ -112,7 +112,7 @@ class Slurm:
                 return found[1]
         raise SchedulerError(Problem(f"Slurm did not take the job: {_said(answer)}"))
 
-    def find(self) -> Command:
+    def find(self, name: str) -> Command:
         """Asks for this user's jobs, also those that just ended: see :meth:`found`.
 
         All of them, since ``--name`` takes a comma in a name for the end of it.
@@ -207,15 +207,6 @@ def _output(lines: Directives, job: Job) -> None:
         lines.add("output", "--output=", output.replace(ID, "%j"))
     if job.requeue:
         lines.plain("--requeue --open-mode=append")
-
-
-def _runs(per_node: tuple[int, ...]) -> str:
-    """How many are on each node, with alike neighbours together.
-
-    >>> _runs((2, 2, 1))
-    '2x2,1x1'
-    """
-    return ",".join(f"{count}x{len(list(same))}" for count, same in groupby(per_node))
 
 
 def _said(answer: Answer) -> str:

@@ -164,18 +164,18 @@ def _written_names(case: Case, notes: Notes) -> None:
 
 
 def _prefetch(case: Case, notes: Notes) -> None:
+    """Workers of one process each that are told to take more than one task."""
     greedy = [
         group
         for group, workers in case.pairs
-        if "args" in group.worker.lines
-        and workers.number > 1
-        and not re.search("--(prefetch-multiplier|disable-prefetch)", group.worker.args)
+        if workers.number > 1
+        and parse(group.worker.args, case.options.environ).prefetch not in (None, "1")
     ]
     if greedy:
         names = listed(group.name for group in greedy)
-        what = f"{names}: every worker takes four tasks at a time, while others may have none"
-        line = greedy[0].worker.lines["args"]
-        notes.warn(what, (*greedy[0].path, "args"), line, "add --prefetch-multiplier 1 to args")
+        what = f"{names}: each worker takes more than one task, while others may have none"
+        line = greedy[0].worker.lines.get("args", greedy[0].worker.line)
+        notes.warn(what, (*greedy[0].path, "args"), line, "say --prefetch-multiplier 1 in args")
 
 
 def _gpus(case: Case, notes: Notes) -> None:

@@ -20,6 +20,7 @@ from taskgraph_workers.launch.size.answers import (
     packed_size,
     useful_size,
 )
+from taskgraph_workers.launch.size.beside import beside
 from taskgraph_workers.launch.size.build import unknown
 from taskgraph_workers.launch.size.refuse import MOST, beyond, refusals, too_many_nodes
 from taskgraph_workers.machines import Node
@@ -81,8 +82,9 @@ def _sizes(
     sizes: dict[str, Size | None] = dict.fromkeys(MODES)
     sizes["exclusive"] = exclusive_size(groups)
     if node is not None and not missing:
-        packed = packed_size(groups, node)
-        sure = certain_size(groups, node, packed)
+        both = beside(groups, node)
+        packed = packed_size(groups, node, both)
+        sure = certain_size(groups, node, packed, both)
         if sure.nodes < packed.nodes:
             packed = Size(sure.nodes, packed.exact, packed.why)
         sizes["packed"], sizes["certain"] = packed, sure
