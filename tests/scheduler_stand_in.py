@@ -13,7 +13,7 @@ from pathlib import Path
 
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.script import Script, render
-from taskgraph_workers.schedulers import quoting
+from taskgraph_workers.schedulers import quoting, shares
 from taskgraph_workers.schedulers.base import Answer, Command, Job, SchedulerError, Start, State
 
 SHELL = """\
@@ -45,6 +45,8 @@ class StandIn:
     extension: str = "here"
     tool: str = "true"
     tested: bool = True
+    settles_late: bool = False
+    starts_flux: str | None = None
     shell: str = SHELL
 
     def header(self, job: Job) -> list[str]:
@@ -146,6 +148,9 @@ class Queue(StandIn):
     ends: bool = True
     named: tuple[str, ...] = ()
     asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        return shares.output_files(job, job_id)
 
     def submit(self, script: str, text: str) -> Command:
         return Command(("submit", script, text))

@@ -107,8 +107,7 @@ def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> i
     if plan.blockers:
         raise WorkersError(*plan.blockers)
     said = launched.as_json(plan)
-    name = launching.job_of(plan).name
-    submission = jobs.Submission(text, {"version": 1, **said}, _output(plan), name)
+    submission = jobs.Submission(text, {"version": 1, **said}, launching.job_of(plan))
     launch, state = jobs.submit(args.launches, submission, plan.scheduler, run)
     if args.json:
         output.json({**said, **_as_json(launch, state)})
@@ -119,19 +118,6 @@ def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> i
     output.talk(f"its output: {_shown(launch.output_file)}")
     output.talk(f"next: taskgraph-workers launch status {launch.number}, launch stop")
     return 0
-
-
-def _output(plan: Plan) -> str:
-    """The name of the job's output file, with ``{id}`` in it."""
-    from taskgraph_workers.cli import launching
-    from taskgraph_workers.schedulers.base import ID
-
-    job = launching.job_of(plan)
-    output = job.output or ""
-    if plan.scheduler.name == "pbs" and ID in output:
-        # PBS can't put an id into a name that is given, and gives one with an id by itself.
-        return os.path.join(os.path.dirname(output), f"{job.name}.o{ID}")
-    return output
 
 
 def _shown(file: str | None) -> str:

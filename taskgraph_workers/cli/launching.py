@@ -190,9 +190,8 @@ def _inside(ask: Ask, scheduler: Scheduler | None) -> Scheduler | None:
     from taskgraph_workers import schedulers
 
     launches = any(demand.launcher for group in ask.groups for demand in group.demands)
-    if ask.scheduler == "flux" and scheduler and scheduler.name != "flux" and launches:
-        return schedulers.find("flux")
-    return None
+    outside = scheduler is not None and scheduler.starts_flux != ""
+    return schedulers.find("flux") if ask.scheduler == "flux" and outside and launches else None
 
 
 def _differs(where: _Where) -> Iterable[Problem]:

@@ -158,11 +158,25 @@ class Scheduler(Protocol):
         """Whether our scripts have run on a real one."""
 
     @property
+    def settles_late(self) -> bool:
+        """Whether it takes jobs that can never run, and ends them a moment later."""
+
+    @property
+    def starts_flux(self) -> str | None:
+        """What starts Flux on all nodes of a job, as words for bash before a command of Flux's.
+
+        None where it can't; nothing (``""``) where a job is in an instance of Flux already.
+        """
+
+    @property
     def shell(self) -> str:
         """Bash functions for the script: see the class."""
 
     def header(self, job: Job) -> list[str]:
         """The directive lines. Raises SchedulerError with every value that can't stand in one."""
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        """The names that the job's output file may have, the likeliest first; none: not known."""
 
     def start(self, group: Start) -> str:
         """The line of the script that starts this group."""

@@ -63,6 +63,11 @@ def output(job: Job, job_id: str) -> str | None:
     return None if job.output is None else job.output.replace(ID, job_id)
 
 
+def output_files(job: Job, job_id: str) -> tuple[str, ...]:
+    """The name of the job's output file, where the id is in it as it is."""
+    return () if job.output is None else (job.output.replace(ID, job_id),)
+
+
 def said(answer: Answer) -> str:
     """What an answer says, on one line, for a message."""
     text = " ".join(f"{answer.stderr} {answer.stdout}".split())

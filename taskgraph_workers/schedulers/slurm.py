@@ -39,6 +39,7 @@ _ENDED = {
 }
 
 _ID = re.compile(r"(\d+)(?:;\S+)?")
+_PLACE = re.compile("%.")
 _GPUS = re.compile(r"(?:^|,)gpu(?::[^:,()\s]+)*?:(\d+)(?:\(|,|$)")
 
 
@@ -49,6 +50,15 @@ class Slurm:
     extension = "sbatch"
     tool = "sbatch"
     tested = True
+    settles_late = False
+    # One process on each node of the job. Flux's brokers find one another by PMI-2 where Slurm has
+    # it (flux-start(1)), else by Slurm's library. Slurm must not bind Flux, which binds its own
+    # tasks, to a part of a node: a site with the plugin mpibind wants --mpibind=off too. Without
+    # --export, a job's --export=NONE would hold for the step as well.
+    starts_flux = (
+        'srun --export=ALL -N "$SLURM_JOB_NUM_NODES" -n "$SLURM_JOB_NUM_NODES" --cpu-bind=none'
+        ' --mpi="$(srun --mpi=list 2>&1 | grep -owm1 pmi2 || echo none)"'
+    )
 
     @property
     def shell(self) -> str:
@@ -77,6 +87,14 @@ class Slurm:
         _output(lines, job)
         lines.extra(job.directives)
         return lines.lines()
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        """The name, with what Slurm puts in; not known where that is more than id and job name."""
+        known = {"%j": job_id, "%x": job.name, "%%": "%"}
+        text = (job.output or "").replace(ID, "%j")
+        if not text or not known.keys() >= set(_PLACE.findall(text)):
+            return ()
+        return (_PLACE.sub(lambda found: known[found[0]], text),)
 
     def start(self, group: Start) -> str:
         """``start_group NAME on=COUNTS ... COMMAND``: see ``slurm.sh``."""

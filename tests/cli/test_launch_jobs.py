@@ -23,7 +23,7 @@ def kept(launch: Any) -> Any:
     """Four launches: one that ended well, one that did not, one refused, and one broken off."""
     for job, refused, ended in (("41", "", DONE), ("42", "", LATE), (None, REFUSAL, None)):
         folder = new_folder("launches")
-        keep(Launch(folder, "slurm", os.getcwd(), job, "w-{id}.out", refused, ended))
+        keep(Launch(folder, "slurm", os.getcwd(), job, (f"w-{job}.out",), refused, ended))
     new_folder("launches")
     return launch
 

@@ -8,9 +8,9 @@ import pytest
 
 from scheduler_stand_in import Queue
 from taskgraph_workers.launch import jobs, lost
-from taskgraph_workers.schedulers.base import Answer, Command, SchedulerError
+from taskgraph_workers.schedulers.base import Answer, Command, Job, SchedulerError
 
-SUBMISSION = jobs.Submission("true\n", {}, None, "Merlin")
+SUBMISSION = jobs.Submission("true\n", {}, Job("Merlin"))
 
 
 def broken_off(base: Path) -> jobs.Launch:
