@@ -66,7 +66,9 @@ def _reason(size: Size | None, mode: str) -> Iterator[str]:
         return
     last = 1 if size.exact else 2
     yield from size.why[-last:] if mode == "packed" or len(size.why) > _FEW else size.why
-    if not size.exact and not any("cut short" in why for why in size.why):
+    if size.unread:
+        yield f"without what {' and '.join(size.unread)} may take, since nobody can tell"
+    elif not size.exact and not any("cut short" in why for why in size.why):
         yield "it may be that fewer would do"
 
 
@@ -155,7 +157,9 @@ def _demand(demand: Demand, group: WorkerGroup) -> str:
 def _show_size(mode: str, size: Size | None, plan: Plan, output: Output) -> None:
     taken = mode == plan.sizing.mode
     said = f"unknown ({_unknown(mode, plan)})" if size is None else counted(size.nodes, "node")
-    if size is not None and not size.exact:
+    if size is not None and size.unread:
+        said += f" without {' and '.join(size.unread)}"
+    elif size is not None and not size.exact:
         said += " at most"
     output.line(
         Styled("* " if taken else "  ", "green"),

@@ -53,6 +53,7 @@ class WorkerGroup:
     """Identical workers: ``number`` of them, each of which runs one task at a time.
 
     ``demands`` are those of every step that they may run, since they serve ``queues``, not steps;
+    ``unread`` are the steps of which nobody can tell what they take, so that they have no demand;
     ``named`` are the steps that the user wrote. ``command`` is a line for bash that becomes one
     worker, with ``$WORKER_NAME`` for its unique name. ``why`` is where the number came from.
     ``env`` holds values, as a configuration says them: text, or a ``Detect``. ``tried`` are more
@@ -65,6 +66,7 @@ class WorkerGroup:
     command: str
     named: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     env: Mapping[str, object] = field(default_factory=dict)
     tried: Mapping[str, object] = field(default_factory=dict)
     why: str = ""
@@ -136,11 +138,16 @@ MODES = ("exclusive", "packed", "certain", "useful")
 
 @dataclass(frozen=True)
 class Size:
-    """One answer: how many nodes, whether that is the smallest that will do, and why."""
+    """One answer: how many nodes, whether that is the smallest that will do, and why.
+
+    ``unread`` are steps that count for nothing in it, since nobody can tell what they take: with
+    them it may take more nodes.
+    """
 
     nodes: int
     exact: bool = True
     why: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

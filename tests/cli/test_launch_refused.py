@@ -75,6 +75,18 @@ def test_a_step_that_can_not_be_read_is_named(launch: Any, tmp_path: Path):
     assert done.out.count("\nstart_group ") == 2
 
 
+def test_beside_others_a_step_that_can_not_be_read_is_left_out(launch: Any, tmp_path: Path):
+    """No size is said to be the smallest, or the most, that it takes."""
+    text = re.sub(r"run: {cmd: [^,]+", "run: {cmd: srun -n $N x", SPEC, count=1)
+    (tmp_path / "demo.yaml").write_text(text, "utf-8")
+    done = launch("demo.yaml", *NODE, "--size")
+    assert done.code == 0
+    assert "packed: 2 nodes without simulate" in done.out
+    assert "at most" not in done.out
+    assert "what tasks of simulate take can't be told" in done.err
+    assert "without what simulate may take" in launch("demo.yaml", *NODE).err
+
+
 def test_without_a_scheduler(launch: Any, tmp_path: Path):
     """Where neither an option, the machine nor the spec names one: no script, but sizes."""
     (tmp_path / "demo.yaml").write_text(SPEC.replace("type: slurm", "type: local"), "utf-8")

@@ -44,6 +44,7 @@ def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> 
         command=_command(group, args, options, notes),
         named=tuple(step.name for step in group.named),
         queues=tuple(options.queue_tag + queue for queue in group.queues),
+        unread=tuple(step.name for step in group.steps if step.demand is None),
         why=count.why,
         line=worker.line,
     )

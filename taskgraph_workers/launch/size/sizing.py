@@ -44,15 +44,19 @@ def size(
         what = "there is no worker to launch"
         raise LaunchError(Problem(what, hint="say how many: number: 1"))
     problems = beyond(groups, node, given)
+    unread = tuple(dict.fromkeys(s for group in groups if group.number for s in group.unread))
     groups = [group for group in groups if group.number and group.demands]
     problems = problems or refusals(groups, node, given)
     if problems:
         raise LaunchError(*problems)
     if not groups:
-        return _unread(given)
+        return _none_read(given)
     missing = unknown(groups, node)
     sizes = _sizes(groups, node, stages, missing)
     notes = [_note(missing, groups)] if missing else []
+    if unread:
+        sizes = {mode: _without(unread, answer) for mode, answer in sizes.items()}
+        notes.append(_not_counted(unread))
     if given is not None:
         _hold(groups, node, given, sizes["packed"])
         return Sizing("given", given, sizes, (*notes, *_disagreement(given, mode, sizes)))
@@ -65,7 +69,21 @@ def size(
     return Sizing(taken, answer.nodes, sizes, tuple(notes))
 
 
-def _unread(given: int | None) -> Sizing:
+def _without(unread: tuple[str, ...], answer: Size | None) -> Size | None:
+    """An answer that is none for all tasks, since of some nobody knows what they take."""
+    return answer and Size(answer.nodes, False, answer.why, unread)
+
+
+def _not_counted(unread: Sequence[str]) -> Problem:
+    return Problem(
+        f"what tasks of {' and '.join(unread)} take can't be told, so they count for nothing in"
+        " the sizes: more nodes may be needed",
+        hint="say it in numbers, or say the nodes: --nodes N",
+        severity="warning",
+    )
+
+
+def _none_read(given: int | None) -> Sizing:
     """What is left where no step has a size that can be read: the nodes that the user wrote."""
     if given is None:
         what = "how many nodes the workers take can't be told: none of their steps is sized"

@@ -122,6 +122,13 @@ def test_a_task_that_takes_whole_nodes_takes_their_cores():
     assert cores == [36, 2, 2]
 
 
+def test_steps_that_can_not_be_read_stay_known():
+    """By their names, beside the demands of the others."""
+    spec = a_spec(replace(a_step("a"), demand=None), a_step("b"), a_worker("w"))
+    (group,) = ask(spec).groups
+    assert (group.unread, [each.step for each in group.demands]) == (("a",), ["b"])
+
+
 def test_nodes_of_the_command_line_stand_in_for_the_specs():
     """A worker without nodes is on every node of the allocation, as in Merlin."""
     spec = a_spec(a_step("a"), a_worker("w", args="-c 4"))
