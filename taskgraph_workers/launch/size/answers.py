@@ -60,12 +60,13 @@ def packed_size(groups: Sequence[WorkerGroup], node: Node, both: Beside | None =
     both = both or beside(groups, node)
     if both is None:
         lines = _explained(found, groups, problem)
-        return Size(found.upper, found.lower == found.upper, (*_takes(groups), *lines))
+        exact = found.lower == found.upper
+        return Size(found.upper, exact, (*_takes(groups), *lines), cut_short=not exact)
     few = both.fewest(found.lower, sure=False)
     exact = few.lower == few.upper
     found = found._replace(upper=found.lower if exact else few.upper)
     lines = [*_explained(found, groups, problem), *_kept(few, found.lower)]
-    return Size(few.upper, exact, (*_takes(groups), *lines))
+    return Size(few.upper, exact, (*_takes(groups), *lines), found.lower < found.upper)
 
 
 def _kept(few: Fewest, lower: int) -> Iterator[str]:
@@ -150,18 +151,23 @@ def certain_size(
     low = packed.nodes if packed.exact else 0
     if both is not None:
         few = both.fewest(low, sure=True)
-        return Size(few.upper, few.lower == few.upper, tuple(_seated(few, groups, node, both)))
+        lines, cut_short = _seated(few, groups, node, both)
+        return Size(few.upper, few.lower == few.upper, lines, cut_short)
     problem = build(groups, node)
     found = certain(problem, Work(WORK))
     nodes = max(found.upper, low)
     exact = nodes in (found.lower, low)
-    return Size(nodes, exact, tuple(_waits(found, groups[found.group], groups, problem)))
+    lines = tuple(_waits(found, groups[found.group], groups, problem))
+    return Size(nodes, exact, lines, found.lower < found.upper)
 
 
-def _seated(few: Fewest, groups: Sequence[WorkerGroup], node: Node, both: Beside) -> Iterator[str]:
-    """Where workers that hold are, and what may become of the other nodes."""
-    on = counted(width(few.seats), "node")
-    yield f"with workers that hold on {on}, where they stay, and others' tasks beside them:"
+def _seated(
+    few: Fewest, groups: Sequence[WorkerGroup], node: Node, both: Beside
+) -> tuple[tuple[str, ...], bool]:
+    """Where workers that hold are, and what may become of the other nodes.
+
+    And whether the search for fewer of these was cut short.
+    """
     found, problem = both.certain(few.seats), both.problem(few.seats)
     if found.upper > few.upper:
         found = both.certain(few.seats, few.upper)
@@ -169,7 +175,10 @@ def _seated(few: Fewest, groups: Sequence[WorkerGroup], node: Node, both: Beside
     if few.lower == few.upper:
         found = found._replace(upper=found.lower)
     others = [group for group in groups if not group.holds]
-    yield from _waits(found, others[found.group], groups, problem)
+    on = counted(width(few.seats), "node")
+    head = f"with workers that hold on {on}, where they stay, and others' tasks beside them:"
+    lines = _waits(found, others[found.group], groups, problem)
+    return (head, *lines), found.lower < found.upper
 
 
 def _waits(
@@ -205,6 +214,7 @@ def useful_size(
     """The packed size of the worst stage: no more workers than there can be tasks."""
     lower = upper = 0
     why: tuple[str, ...] = ()
+    cut_short = False
     work = WORK // max(len(stages), 1)
     stages = _distinct(stages)
     for number, stage in enumerate(stages, 1):
@@ -215,9 +225,11 @@ def useful_size(
             lower = max(lower, found.lower)
             head = f"stage {number} of {len(stages)} takes most: {', '.join(stage.tasks)}"
             why = (head, *_explained(found, groups, problem))
+            cut_short = found.lower < found.upper
     # Workers need one node to be on, and never more than all of them at their worst.
     upper = min(max(upper, 1), packed.nodes)
-    return Size(upper, upper == max(lower, 1) and not is_split(groups), why)
+    exact = upper == max(lower, 1) and not is_split(groups)
+    return Size(upper, exact, why, cut_short)
 
 
 def _distinct(stages: Sequence[Stage]) -> list[Stage]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from taskgraph_workers.errors import Problem, counted
 from taskgraph_workers.launch.model import (
     MODES,
+    OPTION,
     LaunchError,
     Size,
     Sizing,
@@ -71,7 +73,7 @@ def size(
 
 def _without(unread: tuple[str, ...], answer: Size | None) -> Size | None:
     """An answer that is none for all tasks, since of some nobody knows what they take."""
-    return answer and Size(answer.nodes, False, answer.why, unread)
+    return answer and replace(answer, exact=False, unread=unread)
 
 
 def _not_counted(unread: Sequence[str]) -> Problem:
@@ -104,7 +106,7 @@ def _sizes(
         packed = packed_size(groups, node, both)
         sure = certain_size(groups, node, packed, both)
         if sure.nodes < packed.nodes:
-            packed = Size(sure.nodes, packed.exact, packed.why)
+            packed = replace(packed, nodes=sure.nodes)
         sizes["packed"], sizes["certain"] = packed, sure
         if stages:
             sizes["useful"] = useful_size(groups, node, stages, packed)
@@ -140,6 +142,7 @@ def _note(missing: Sequence[str], groups: Sequence[WorkerGroup]) -> Problem:
         f"{' and '.join(much)} a node has is unknown; of one, {', '.join(takes)}",
         hint=f"{words.node_option(missing)} says it; without it only `exclusive` can be told",
         severity="warning",
+        code=OPTION,
         line=first[0].line,
     )
 
