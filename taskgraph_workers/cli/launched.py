@@ -68,7 +68,7 @@ def _reason(size: Size | None, mode: str) -> Iterator[str]:
     yield from size.why[-last:] if mode == "packed" or len(size.why) > _FEW else size.why
     if size.unread:
         yield f"without what {' and '.join(size.unread)} may take, since nobody can tell"
-    elif not size.exact and not any("cut short" in why for why in size.why):
+    elif not size.exact and not size.cut_short:
         yield "it may be that fewer would do"
 
 

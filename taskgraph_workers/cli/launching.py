@@ -203,9 +203,11 @@ def _differs(where: _Where) -> Iterable[Problem]:
 
 
 def _timeless(header: Header) -> Iterable[Problem]:
+    from taskgraph_workers.launch.model import OPTION
+
     if header.walltime_s is None:
         what = "no walltime is said, so the script can't end its workers before the job's limit"
-        yield Problem(what, hint="--walltime 2h", severity="warning")
+        yield Problem(what, hint="--walltime 2h", severity="warning", code=OPTION)
 
 
 def _at(problem: Problem, ask: Ask) -> Problem:

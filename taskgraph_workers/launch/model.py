@@ -13,9 +13,18 @@ from dataclasses import dataclass, field
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.machines import Node
 
-#: The code of a problem that keeps something from running. Its ``names`` are what that is, and what
-#: it would not do, as in "trainers", "would never start": for the one line that says what is wrong.
-NEVER = "never"
+# --- The codes of problems: see errors.Problem --------------------------------------------------
+
+#: Merlin never starts a group of workers, or may leave it out. ``names``: the group.
+NEVER_STARTS, MAY_NOT_START = "never-starts", "may-not-start"
+#: Steps never run. ``names``: these; none: no step at all.
+NEVER_RUNS = "never-runs"
+#: Those of problems that keep something from running.
+NEVER = frozenset({NEVER_STARTS, MAY_NOT_START, NEVER_RUNS})
+#: An option of the command line mends it, with which its hint begins.
+OPTION = "option"
+#: The message goes on from the key that it is about, as in "must be a list".
+OF_KEY = "of-key"
 
 
 class LaunchError(WorkersError):
@@ -141,12 +150,13 @@ class Size:
     """One answer: how many nodes, whether that is the smallest that will do, and why.
 
     ``unread`` are steps that count for nothing in it, since nobody can tell what they take: with
-    them it may take more nodes.
+    them it may take more nodes. ``cut_short``: so was the search for fewer, as ``why`` says.
     """
 
     nodes: int
     exact: bool = True
     why: tuple[str, ...] = ()
+    cut_short: bool = False
     unread: tuple[str, ...] = ()
 
 

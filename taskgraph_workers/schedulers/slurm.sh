@@ -155,10 +155,12 @@ run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS TASK-NODES COMM
 # stays until the last worker has gone, since some may be starting still. Slurm may refuse a step, or
 # be away: then it is asked again, until the script ends.
 end_workers() {
-    until worker_step --overlap -O -c 1 --gres=none -N ${#nodes[@]} -n ${#nodes[@]} \
-        --ntasks-per-node=1 bash -c "$(declare -f end_here); end_here \"\$1\"" bash "$worker_folder"; do
-        sleep 2
-    done >/dev/null 2>&1 &
+    {
+        trap - TERM # Here it is ignored, and the script ends this by one.
+        until worker_step --overlap -O -c 1 --gres=none -N ${#nodes[@]} -n ${#nodes[@]} \
+            --ntasks-per-node=1 bash -c "$(declare -f end_here); end_here \"\$1\"" bash "$worker_folder"
+        do sleep 2; done
+    } >/dev/null 2>&1 &
     asking+=($!)
 }
 

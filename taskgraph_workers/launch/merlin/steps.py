@@ -37,7 +37,7 @@ class Steps:
         """All of them; a fault where there is none."""
         raw = self.document.value.get("study")
         if raw is not None and not isinstance(raw, list):
-            self.document.error(f"must be a list of steps, not {said(raw)}", ("study",))
+            self.document.wrong(f"must be a list of steps, not {said(raw)}", ("study",))
             return ()
         if not raw:
             self.document.error("a spec needs at least one step", ("study",))
@@ -74,7 +74,7 @@ class Steps:
             return self.reader.variables.replace(value)
         if value is None or value == "":
             at = (*path, key) if key in block else path
-            self.document.error(f"needs a {key}", at)
+            self.document.wrong(f"needs a {key}", at)
             return None
         return self.reader.text(value, (*path, key))
 
