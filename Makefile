@@ -7,7 +7,7 @@ PYTHON39 := $(shell tools/find-python 3.9)
 # Merlin, which some tests launch workers of, has an environment of its own, where they can run.
 # With celery 5.7.0 it never runs the second step of a chain.
 MERLIN = merlin==1.13.0 'celery<5.7'
-MERLIN_HERE := $(and $(shell command -v slurmctld),$(shell command -v redis-server))
+MERLIN_FOR_TESTS := $(and $(shell command -v slurmctld),$(shell command -v redis-server),.venvs/merlin/.test)
 
 BIN = .venv/bin
 PYTEST = -m pytest --numprocesses=auto --maxprocesses=4
@@ -99,7 +99,7 @@ $(OLDER:%=test-%): test-%: .venvs/taskgraph-%/.test
 	@EXPECTED_TASKGRAPH=$* .venvs/taskgraph-$*/bin/python $(PYTEST) tests/graph
 
 ifneq ($(PYTHON39),)
-test-py39: .venvs/python3.9/.test
+test-py39: .venvs/python3.9/.test $(MERLIN_FOR_TESTS)
 	@echo "== every test on Python 3.9, but for those that the newest runs for all"
 	@.venvs/python3.9/bin/python $(PYTEST) -m 'not once'
 else
@@ -107,7 +107,7 @@ test-py39:
 	@echo "== no Python 3.9 here, so no test runs on it; \`make lint\` checks what 3.9 can parse and import"
 endif
 
-test-newest: .venv/.test $(if $(MERLIN_HERE),.venvs/merlin/.test)
+test-newest: .venv/.test $(MERLIN_FOR_TESTS)
 	@echo "== every test on the newest Taskgraph"
 	@$(BIN)/python $(PYTEST)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,6 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "once: about programs from outside, so the newest Python alone runs it"
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What runs a real Slurm or Merlin takes seconds, and is not about this Python."""
+    for item in items:
+        if not {"slurm_session", "merlin_session"}.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("once")
 
 
 @pytest.fixture(scope="session")
@@ -66,3 +76,21 @@ def merlin(merlin_session: MerlinServices) -> Iterator[MerlinServices]:
     merlin_session.clear()
     yield merlin_session
     merlin_session.clear()
+
+
+@pytest.fixture
+def site_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A distribution that registers two schedulers, of which one can't be loaded; its folder."""
+    info = tmp_path / "site_scheduler-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: site-scheduler\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[taskgraph_workers.schedulers]\n"
+        "condor = site_scheduler:CONDOR\n"
+        "broken = site_scheduler:NOTHING\n"
+        "slurm = site_scheduler:NOTHING\n"
+    )
+    (tmp_path / "site_scheduler.py").write_text("class CONDOR:\n    name = 'condor'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("site_scheduler", None)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.script import Script, render
-from taskgraph_workers.schedulers import quoting
+from taskgraph_workers.schedulers import quoting, shares
 from taskgraph_workers.schedulers.base import Answer, Command, Job, SchedulerError, Start, State
 
 SHELL = """\
@@ -45,6 +45,8 @@ class StandIn:
     extension: str = "here"
     tool: str = "true"
     tested: bool = True
+    settles_late: bool = False
+    starts_flux: str | None = None
     shell: str = SHELL
 
     def header(self, job: Job) -> list[str]:
@@ -144,7 +146,11 @@ class Queue(StandIn):
     states: list[State] = field(default_factory=lambda: [State("running")])
     refusal: str = ""
     ends: bool = True
+    named: tuple[str, ...] = ()
     asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        return shares.output_files(job, job_id)
 
     def submit(self, script: str, text: str) -> Command:
         return Command(("submit", script, text))
@@ -153,6 +159,12 @@ class Queue(StandIn):
         if answer.exit_code:
             raise SchedulerError(Problem(answer.stderr))
         return answer.stdout
+
+    def find(self, name: str) -> Command:
+        return Command(("find", name))
+
+    def found(self, name: str, answer: Answer) -> tuple[str, ...]:
+        return self.named
 
     def poll(self, job: str) -> Command:
         return Command(("poll", job))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -16,7 +17,7 @@ from taskgraph_workers.schedulers.base import Job, Scheduler, Start
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 
-# A worker with a task, which would end at once if a TERM reached it.
+# A worker with a task, which would end at once if a TERM reached it. Nobody waits for it for ever.
 WORKER = """\
 say() { echo "$1 $WORKER_NAME $2" >>"$LOG"; }
 trap 'asked=1' TERM
@@ -24,7 +25,7 @@ bash -c 'trap "echo killed $WORKER_NAME >>$LOG; exit 1" TERM
     while ! [ -e "$DONE" ]; do sleep 0.1; done; echo finished $WORKER_NAME >>$LOG' &
 cores=$(sed -n 's/^Cpus_allowed_list:\\s*//p' /proc/self/status)
 say up "rank=${FLUX_STAND_IN_RANK-}${NODE-} cuda=${CUDA_VISIBLE_DEVICES-unset} cores=$cores"
-until wait && [ -n "$asked" ]; do sleep 0.1; done
+until wait && [ -n "$asked" ] || [ "$SECONDS" -gt 120 ]; do sleep 0.1; done
 say down
 """
 COMMAND = "exec bash worker.sh"
@@ -44,6 +45,8 @@ class Run:
     process: subprocess.Popen[str]
     output: str = ""
     log: Path = field(init=False)
+    #: What was left on nodes when the script had ended.
+    left: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.log = self.folder / "log"
@@ -79,7 +82,14 @@ class Run:
             self.finish_tasks()
             said, _ = self.process.communicate()
         self.output += said
+        self.left = [folder.name for folder in self._folders()]
+        for folder in self._folders():
+            shutil.rmtree(folder, ignore_errors=True)
         return self.process.returncode
+
+    def _folders(self) -> list[Path]:
+        """Where nodes have kept the ids of this script's workers."""
+        return list(Path("/tmp").glob(f"workers-*-{self.process.pid}-*"))
 
 
 def commands(folder: Path, stand_ins: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from merlin_services import MerlinServices
 
-pytestmark = [pytest.mark.service, pytest.mark.once]
+pytestmark = pytest.mark.service
 
 # A step of its own chain link: celery 5.7 would never run the second one.
 SPEC = """\

@@ -116,9 +116,12 @@ def choose(found: Found, groups: Sequence[WorkerGroup]) -> Chosen:
     where = f"queue {found.queue}" if found.queue else "the scheduler"
     notes: tuple[Problem, ...] = ()
     if len(kinds) > 1:
+        from taskgraph_workers.launch.model import OPTION
+
         have = "; ".join(node_text(_node(each)) for each in kinds)
         what = f"nodes of {where} differ ({have}): sized for those with {node_text(_node(kind))}"
-        notes = (Problem(what, hint="--node says which are meant", severity="warning"),)
+        hint = "--node says which are meant"
+        notes = (Problem(what, hint=hint, severity="warning", code=OPTION),)
     return Chosen(_node(kind), where, notes)
 
 

@@ -100,13 +100,14 @@ def test(plan: Plan, text: str, output: Output) -> int:
 
 def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> int:
     """Submit the script, and print the job's id."""
+    from taskgraph_workers.cli import launching
     from taskgraph_workers.launch import jobs
     from taskgraph_workers.schedulers.run import run
 
     if plan.blockers:
         raise WorkersError(*plan.blockers)
     said = launched.as_json(plan)
-    submission = jobs.Submission(text, {"version": 1, **said}, _output(plan))
+    submission = jobs.Submission(text, {"version": 1, **said}, launching.job_of(plan))
     launch, state = jobs.submit(args.launches, submission, plan.scheduler, run)
     if args.json:
         output.json({**said, **_as_json(launch, state)})
@@ -117,19 +118,6 @@ def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> i
     output.talk(f"its output: {_shown(launch.output_file)}")
     output.talk(f"next: taskgraph-workers launch status {launch.number}, launch stop")
     return 0
-
-
-def _output(plan: Plan) -> str:
-    """The name of the job's output file, with ``{id}`` in it."""
-    from taskgraph_workers.cli import launching
-    from taskgraph_workers.schedulers.base import ID
-
-    job = launching.job_of(plan)
-    output = job.output or ""
-    if plan.scheduler.name == "pbs" and ID in output:
-        # PBS can't put an id into a name that is given, and gives one with an id by itself.
-        return os.path.join(os.path.dirname(output), f"{job.name}.o{ID}")
-    return output
 
 
 def _shown(file: str | None) -> str:
@@ -164,12 +152,14 @@ def _is_bad(state: State) -> bool:
 
 def _state(launch: Launch, output: Output) -> State:
     """How a job is; ``unknown``, with what was said, where its scheduler can't be asked."""
-    from taskgraph_workers.launch import jobs
+    from taskgraph_workers.launch import jobs, lost
     from taskgraph_workers.schedulers.base import State
     from taskgraph_workers.schedulers.run import run
 
     output.progress(f"asking about launch {launch.number}")
     try:
+        if lost.is_lost(launch):
+            return lost.state_of(launch, _scheduler(launch), run)
         needed = launch.job is not None and launch.ended is None
         return jobs.state_of(launch, _scheduler(launch) if needed else None, run)
     except WorkersError as error:
@@ -216,7 +206,7 @@ def _as_json(launch: Launch, state: State) -> dict[str, Any]:
 def run_stop(args: argparse.Namespace, output: Output) -> int:
     """End a launch, and say how that went; 1 where it took too long and was cancelled."""
     from taskgraph_workers import schedulers
-    from taskgraph_workers.launch import jobs
+    from taskgraph_workers.launch import jobs, lost
     from taskgraph_workers.schedulers.run import run
     from taskgraph_workers.units import seconds
 
@@ -226,9 +216,9 @@ def run_stop(args: argparse.Namespace, output: Output) -> int:
         raise WorkersError(Problem(f"--wait: {error}")) from None
     launch = jobs.pick(args.launches, args.launch)
     if launch.job is None:
-        state = jobs.state_of(launch, None, run)
+        state = _state(launch, output)
         what = f"launch {launch.number:04d} has no job: {state.reason or state.phase}"
-        hint = "" if launch.refused else "look whether the scheduler has a job that is named so"
+        hint = "look whether the scheduler has its job" if lost.is_lost(launch) else ""
         raise WorkersError(Problem(what, hint=hint))
     if not args.now:
         output.talk(f"job {launch.job}: its workers end once their tasks are done; waiting")

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 #: The keys of config.yml that are ours: what is wrong there is told with its whole path.
 _CONFIG = ("workers-config", "workers")
 
-#: Messages that go on from the name of what they are about.
-_GOES_ON = re.compile(r"(must|is|has|holds|names|says|needs|can't)\b")
-
 #: A corrected spec of more lines than these is shown by what changes in it.
 _WHOLE = 60
 
@@ -39,11 +36,13 @@ def brief(problem: Problem) -> Problem:
 
     Where the message goes on from a key, as in "must be a list", it begins with that.
     """
+    from taskgraph_workers.launch.model import OF_KEY
+
     path = problem.path
     if not path or path[0] in _CONFIG or not problem.line:
         return problem
     message = problem.message
-    if _GOES_ON.match(message):
+    if problem.code == OF_KEY:
         named = path[-2:] if isinstance(path[-1], int) else path[-1:]
         message = f"{dotted(named)} {message}"
     return replace(problem, message=message, path=(), column=0)
@@ -51,15 +50,18 @@ def brief(problem: Problem) -> Problem:
 
 def verdict(plan: Plan) -> str:
     """What keeps something from running, in a line; nothing where all is well."""
-    from taskgraph_workers.launch.model import NEVER
+    from taskgraph_workers.launch.model import MAY_NOT_START, NEVER_RUNS, NEVER_STARTS
 
-    found: dict[str, dict[str, None]] = {}
-    for note in plan.notes:
-        if note.code == NEVER:
-            subject, would = note.names
-            found.setdefault(would, {})[subject] = None
-    parts = [f"{_and(list(found[would]))} {would}" for would in sorted(found)]
-    parts = ["the job would never start"] * bool(plan.blockers) + parts
+    parts = ["the job would never start"] if plan.blockers else []
+    for code, would in (
+        (MAY_NOT_START, "may not start"),
+        (NEVER_STARTS, "would never start"),
+        (NEVER_RUNS, "would not run"),
+    ):
+        names = dict.fromkeys(n for note in plan.notes if note.code == code for n in note.names)
+        parts += [f"{_and(list(names))} {would}"] if names else []
+    if any(note.code == NEVER_RUNS and not note.names for note in plan.notes):
+        parts.append("no task would run")
     if not parts:
         return ""
     return f"{counted(plan.sizing.nodes, 'node')}; but as it is, {', and '.join(parts)}"
@@ -92,15 +94,15 @@ def tell_notes(plan: Plan, output: Output) -> None:
 
 
 def _grouped(plan: Plan) -> dict[str, list[Problem]]:
-    from taskgraph_workers.launch.model import NEVER
+    from taskgraph_workers.launch.model import NEVER, OPTION
 
     groups: dict[str, list[Problem]] = {}
     order = (_BLOCKED, _NEVER, _SPEC, _SAY, _REST)
     found = [(_BLOCKED, each) for each in plan.blockers]
     for note in plan.notes:
-        if note.code == NEVER:
+        if note.code in NEVER:
             heading = _NEVER
-        elif note.hint.startswith("--"):
+        elif note.code == OPTION:
             heading = _SAY
         else:
             heading = _SPEC if note.line and (*note.path, "")[0] not in _CONFIG else _REST

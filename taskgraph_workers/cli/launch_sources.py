@@ -74,7 +74,7 @@ class Site:
         """The queue that it names, if any."""
         return self.cluster.queue
 
-    def ask(self, node: Node | None, scheduler: str) -> Ask:
+    def ask(self, node: Node | None, scheduler: str | None) -> Ask:
         """What its groups ask for, whatever the node and the scheduler are."""
         from taskgraph_workers.launch import cluster
 
@@ -137,7 +137,7 @@ class Spec:
         """The scheduler that its batch block names, if that is one."""
         return self._spec.batch.scheduler
 
-    def ask(self, node: Node | None, scheduler: str) -> Ask:
+    def ask(self, node: Node | None, scheduler: str | None) -> Ask:
         """What it asks for, on such nodes; the cluster's lines of set-up come first."""
         from taskgraph_workers.launch.merlin.ask import ask
         from taskgraph_workers.launch.merlin.options import Options

@@ -66,7 +66,9 @@ def _reason(size: Size | None, mode: str) -> Iterator[str]:
         return
     last = 1 if size.exact else 2
     yield from size.why[-last:] if mode == "packed" or len(size.why) > _FEW else size.why
-    if not size.exact and not any("cut short" in why for why in size.why):
+    if size.unread:
+        yield f"without what {' and '.join(size.unread)} may take, since nobody can tell"
+    elif not size.exact and not size.cut_short:
         yield "it may be that fewer would do"
 
 
@@ -77,7 +79,8 @@ def _job(plan: Plan) -> str:
     parts.append("no walltime" if limit is None else f"walltime {time_text(limit)}")
     parts += [f"queue {header.queue}"] if header.queue else []
     flux = f", with {plan.inside.name} inside" if plan.inside else ""
-    return "; ".join([f"for {plan.scheduler.name}{flux}", *parts])
+    name = plan.known.name if plan.known else "no scheduler yet"
+    return "; ".join([f"for {name}{flux}", *parts])
 
 
 def _tell_order(plan: Plan, output: Output) -> None:
@@ -154,7 +157,9 @@ def _demand(demand: Demand, group: WorkerGroup) -> str:
 def _show_size(mode: str, size: Size | None, plan: Plan, output: Output) -> None:
     taken = mode == plan.sizing.mode
     said = f"unknown ({_unknown(mode, plan)})" if size is None else counted(size.nodes, "node")
-    if size is not None and not size.exact:
+    if size is not None and size.unread:
+        said += f" without {' and '.join(size.unread)}"
+    elif size is not None and not size.exact:
         said += " at most"
     output.line(
         Styled("* " if taken else "  ", "green"),
@@ -196,7 +201,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
     """The sizing as other programs read it."""
     sizing, node = plan.sizing, plan.node
     return {
-        "scheduler": plan.scheduler.name,
+        "scheduler": plan.known.name if plan.known else None,
         "inside": plan.inside.name if plan.inside else None,
         "allocation": {
             "nodes": sizing.nodes,

@@ -27,13 +27,15 @@ OUTPUT = "workers-{id}.out"
 class Plan:
     """All there is to know of one launch.
 
-    ``inside`` is Flux, where the scheduler starts that for the tasks. ``node`` is what one node is
-    taken to have, and ``node_from`` who says so. ``blockers`` are why the job would never run.
+    ``known`` is the scheduler that gets the job; None where nothing says it, and only sizes are
+    asked for. ``inside`` is Flux, where the scheduler starts that for the tasks. ``node`` is what
+    one node is taken to have, and ``node_from`` who says so. ``blockers`` are why the job would
+    never run.
     """
 
     ask: Ask
     header: Header
-    scheduler: Scheduler
+    known: Scheduler | None
     inside: Scheduler | None
     node: Node | None
     node_from: str
@@ -44,6 +46,11 @@ class Plan:
     notes: tuple[Problem, ...]
     blockers: tuple[Problem, ...]
 
+    @property
+    def scheduler(self) -> Scheduler:
+        """The scheduler that gets the job. Raises WorkersError where nothing says it."""
+        return _needed(self.known)
+
 
 def plan(args: argparse.Namespace, output: Output) -> Plan:
     """What the command line asks for. Raises WorkersError with every fault."""
@@ -52,22 +59,25 @@ def plan(args: argparse.Namespace, output: Output) -> Plan:
     source: Spec | Site = Spec(args, said, site) if args.spec is not None else present(site)
     cluster = site.cluster if site else None
     scheduler, native = _scheduler(args, source, cluster)
+    if not args.size:
+        _needed(scheduler)
     queue = args.queue or source.queue or (cluster.queue if cluster else None)
-    found = facts.look(scheduler, queue)
+    found = facts.look(scheduler, queue) if scheduler else facts.Found()
     given = _given(said, cluster)
     # What groups take is not known yet, and may decide which of several kinds of node is meant.
     first = given or facts.choose(found, ())
-    ask = source.ask(first.node, scheduler.name)
+    name = scheduler.name if scheduler else None
+    ask = source.ask(first.node, name)
     chosen = given or facts.choose(found, ask.groups)
     if chosen.node != first.node:
-        ask = source.ask(chosen.node, scheduler.name)
+        ask = source.ask(chosen.node, name)
     return _planned(args, said, _Where(cluster, scheduler, native, found, chosen), ask)
 
 
 def _scheduler(
     args: argparse.Namespace, source: Spec | Site, cluster: Cluster | None
-) -> tuple[Scheduler, str | None]:
-    """The scheduler that gets the job, and the one that this machine has, if that was asked.
+) -> tuple[Scheduler | None, str | None]:
+    """The scheduler that gets the job, if any, and the one that this machine has, if asked for.
 
     An option says it, else a cluster, which has this one; else this machine, else the spec.
     """
@@ -75,10 +85,16 @@ def _scheduler(
 
     native = schedulers.native() if args.scheduler is None else None
     name = args.scheduler or (cluster.scheduler if cluster else None) or native or source.scheduler
-    if name is None:
+    return schedulers.find(name) if name else None, native
+
+
+def _needed(scheduler: Scheduler | None) -> Scheduler:
+    if scheduler is None:
+        from taskgraph_workers import schedulers
+
         hint = f"say --scheduler: {', '.join(schedulers.NAMES)}"
         raise WorkersError(Problem("nothing says which scheduler gets the job", hint=hint))
-    return schedulers.find(name), native
+    return scheduler
 
 
 def _given(said: Said, cluster: Cluster | None) -> facts.Chosen | None:
@@ -93,7 +109,7 @@ def _given(said: Said, cluster: Cluster | None) -> facts.Chosen | None:
 @dataclass(frozen=True)
 class _Where:
     cluster: Cluster | None
-    scheduler: Scheduler
+    scheduler: Scheduler | None
     native: str | None
     found: facts.Found
     chosen: facts.Chosen
@@ -121,7 +137,7 @@ def _planned(args: argparse.Namespace, said: Said, where: _Where, ask: Ask) -> P
     return Plan(
         ask=ask,
         header=header,
-        scheduler=where.scheduler,
+        known=where.scheduler,
         inside=_inside(ask, where.scheduler),
         node=node,
         node_from=where.chosen.source,
@@ -169,28 +185,29 @@ def _header(args: argparse.Namespace, said: Said, ask: Ask, cluster: Cluster | N
 # --- what has to be said --------------------------------------------------------------------
 
 
-def _inside(ask: Ask, scheduler: Scheduler) -> Scheduler | None:
+def _inside(ask: Ask, scheduler: Scheduler | None) -> Scheduler | None:
     """Flux, where tasks start their processes with it and another scheduler gets the job."""
     from taskgraph_workers import schedulers
 
     launches = any(demand.launcher for group in ask.groups for demand in group.demands)
-    if ask.scheduler == "flux" and scheduler.name != "flux" and launches:
-        return schedulers.find("flux")
-    return None
+    outside = scheduler is not None and scheduler.starts_flux != ""
+    return schedulers.find("flux") if ask.scheduler == "flux" and outside and launches else None
 
 
 def _differs(where: _Where) -> Iterable[Problem]:
     """A cluster that is another one than that of this machine."""
-    name = where.scheduler.name
+    name = where.scheduler.name if where.scheduler else None
     if where.cluster is not None and where.native not in (None, name):
         what = f"cluster {where.cluster.name} has {name}, and this machine has {where.native}"
         yield Problem(what, hint="submit the script there", severity="warning")
 
 
 def _timeless(header: Header) -> Iterable[Problem]:
+    from taskgraph_workers.launch.model import OPTION
+
     if header.walltime_s is None:
         what = "no walltime is said, so the script can't end its workers before the job's limit"
-        yield Problem(what, hint="--walltime 2h", severity="warning")
+        yield Problem(what, hint="--walltime 2h", severity="warning", code=OPTION)
 
 
 def _at(problem: Problem, ask: Ask) -> Problem:
@@ -202,8 +219,8 @@ def _at(problem: Problem, ask: Ask) -> Problem:
     return replace(problem, file=Source(ask.file).shown)
 
 
-def _untried(scheduler: Scheduler) -> Iterable[Problem]:
-    if not scheduler.tested:
+def _untried(scheduler: Scheduler | None) -> Iterable[Problem]:
+    if scheduler is not None and not scheduler.tested:
         what = f"scripts for {scheduler.name} have not been tried on a real {scheduler.name} yet"
         yield Problem(what, hint="read the script, and try a small job first", severity="warning")
 
@@ -288,14 +305,13 @@ def _start(group: WorkerGroup, plan: Plan, command: str) -> Start:
 
     own = [demand for demand in group.demands if demand.launcher]
     gpus = {demand.gpus for demand in own}
-    holds = group.holds and bool(group.demands)
     return Start(
         name=group.name,
         per_node=plan.layout.per_node(group.name),
         command=command,
-        holds=holds,
+        holds=group.holds,
         cores=max((demand.cores for demand in group.demands), default=1),
-        gpus=max((demand.gpus for demand in group.demands), default=0) if holds else 0,
+        gpus=max((demand.gpus for demand in group.demands), default=0) if group.holds else 0,
         memory_mib=max((d.memory_mib for d in group.demands), default=0) or None,
         task_gpus=gpus.pop() if len(gpus) == 1 else None,
         task_nodes=_task_nodes(own, plan.node),

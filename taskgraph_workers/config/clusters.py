@@ -12,6 +12,7 @@ from taskgraph_workers.config.entries import env_name, env_value
 from taskgraph_workers.config.faults import Fault
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import (
+    NAME,
     a_name,
     count,
     duration,
@@ -25,7 +26,7 @@ from taskgraph_workers.config.shapes import (
 from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.machines import Cluster, Group, Node
 
-#: The schedulers that a cluster may have.
+#: The schedulers that a cluster may have without any other package.
 SCHEDULERS = ("slurm", "flux", "lsf", "pbs")
 
 _POOL = re.compile(r"[^\s/]+/[^\s/]+")
@@ -37,7 +38,7 @@ def clusters() -> Shape:
     node = formed(lambda raw: Node(**_in_mib(has(raw))), Either((has,)))
     cluster = section(
         {
-            "scheduler": about("The batch scheduler.", _scheduler),
+            "scheduler": about("The batch scheduler; a package may register others.", _scheduler),
             "node": about("One node.", node),
             "queue": about("The queue or partition for the job.", a_name),
             "bank": about("The account that the job is charged to.", a_name),
@@ -111,11 +112,16 @@ def pool(raw: Any) -> str:
     return value
 
 
-@takes(enum=list(SCHEDULERS))
+@takes(anyOf=[{"enum": list(SCHEDULERS)}, {"type": "string", "pattern": NAME}])
 def _scheduler(raw: Any) -> str:
-    value = line(raw)
+    """The name of one of ours, else of one that a package registers, which is not loaded here."""
+    value = a_name(raw)
     if value not in SCHEDULERS:
-        raise Fault(f"there is no scheduler {value!r}", did_you_mean(value, SCHEDULERS))
+        from taskgraph_workers import schedulers
+
+        known = schedulers.names()
+        if value not in known:
+            raise Fault(f"there is no scheduler {value!r}", did_you_mean(value, known))
     return value
 
 

@@ -9,6 +9,10 @@ order, from:
 3. for a worker with GPUs, the machine: :mod:`taskgraph_workers.detect` works them out when the
    worker starts, among the GPUs that the scheduler has bound to it.
 
+Workers of a Merlin spec that hold GPUs get what the machine tells, too. Nobody asked for it there,
+so a variable that is set already stays, and one that can't be worked out is left away, with a line
+in the log: the worker starts all the same.
+
 How a worker passes them on is its own affair. Celery's tasks inherit the worker's environment, and
 so do those of generic-worker's simple engine (once called insecure). Its multiuser engine makes a
 new environment for each task, also where it runs tasks as its own user, and docker-worker starts
@@ -24,10 +28,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.schedulers import quoting
 
 if TYPE_CHECKING:
-    from taskgraph_workers.detect import Detect
     from taskgraph_workers.launch.model import WorkerGroup
     from taskgraph_workers.machines import Group
     from taskgraph_workers.model import Config
@@ -42,8 +46,23 @@ DETECTED: Mapping[str, Mapping[str, object]] = {
 #: The variables in which a script keeps the text that detects, by number.
 TEXT = "TASKGRAPH_WORKERS_DETECT"
 
+# A text that tries to work values out; in braces, what differs.
+_TRY = """\
+# The worker starts with what comes out of this, if only with nothing.
+while IFS= read -r tw_line; do
+  tw_name=${{tw_line%%=*}}
+  [ -z "${{tw_line#*=}}" ] || [ "${{!tw_name+set}}" ] || export "${{tw_line?}}"
+done < <(timeout -k 1 {seconds} sh -s <<'END_OF_TRY'
+unset {unset}
+trap '{shown}' EXIT
+{prelude}END_OF_TRY
+)
+"""
+_TRY_S = 60
+
 # What makes a line more than one command with its words; such a line is left to bash as it is.
 _COMPOUND = re.compile(r"[;&|<>()`\n]|\$\(|^\s*(\w+=|[.{!]\s|(if|for|while|until|case|time)\b)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.")
 # What bash does itself: there is no program that could take its place.
 _BUILT_IN = re.compile(
     r"\s*(alias|break|builtin|cd|command|continue|coproc|declare|disown|enable|eval|exec|exit|export"
@@ -67,6 +86,13 @@ def env_of(config: Config, group: Group, trust_domain: str = "") -> dict[str, An
         elif group.gpus:
             env[name] = parse(detected)
     return {name: value for name, value in {**env, **group.env}.items() if value is not None}
+
+
+def detected() -> dict[str, Any]:
+    """What is worked out for workers with GPUs, as ``Detect``."""
+    from taskgraph_workers.detect import parse
+
+    return {name: parse(raw) for name, raw in DETECTED.items()}
 
 
 def _of_pool(config: Config, pool: str, trust_domain: str) -> dict[str, Any]:
@@ -129,7 +155,7 @@ def commands_of(groups: Iterable[WorkerGroup]) -> Commands:
     A command starts with ``exec`` where it is a single one: so the scheduler's TERM reaches the
     worker, and no shell in front of it.
 
-    :raises WorkersError: for values that no shell could hold.
+    :raises LaunchError: for values that no shell could hold.
     """
     lines: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -140,32 +166,41 @@ def commands_of(groups: Iterable[WorkerGroup]) -> Commands:
         except ValueError as error:
             problems.append(Problem(f"group {group.name!r}: {error}", line=group.line))
     if problems:
-        raise WorkersError(*problems)
+        raise LaunchError(*problems)
     return Commands(lines, {name: text for text, name in texts.items()})
 
 
 def _command(group: WorkerGroup, texts: dict[str, str]) -> str:
-    if not group.env:
-        return alone(quoting.check(group.command))
-    from taskgraph_workers.detect import Detect, prelude
+    parts = []
+    if group.env or group.tried:
+        from taskgraph_workers.detect import Detect, prelude
 
-    detected: dict[str, Detect] = {}
-    constant: dict[str, str] = {}
-    for name, value in group.env.items():
-        if not isinstance(value, Detect):
-            constant[name] = quoting.check(str(value))
-        else:
-            detected[name] = value
-    parts = [_exports(constant)] if constant else []
-    if detected:
-        text = prelude(detected)
-        name = texts.setdefault(text, f"{TEXT}_{len(texts) + 1}")
-        parts.append(f'eval "${name}"')
+        values = {n: value for n, value in group.env.items() if isinstance(value, Detect)}
+        constant = {n: str(value) for n, value in group.env.items() if n not in values}
+        parts = [_exports(constant)] if constant else []
+        for text in filter(None, (prelude(values), _try(group.tried))):
+            name = texts.setdefault(text, f"{TEXT}_{len(texts) + 1}")
+            parts.append(f'eval "${name}"')
     return "; ".join([*parts, alone(quoting.check(group.command))])
 
 
+def _try(values: Mapping[str, Any]) -> str:
+    """Text for bash that exports what can be worked out of values, and never ends the shell.
+
+    It happens in a shell of its own, which may end with a failure, and is given up if it hangs.
+    """
+    if not values:
+        return ""
+    from taskgraph_workers.detect import prelude
+
+    names = sorted(values)
+    shown = "; ".join(f'echo "{name}=${{{name}-}}"' for name in names)
+    return _TRY.format(unset=" ".join(names), shown=shown, prelude=prelude(values), seconds=_TRY_S)
+
+
 def _exports(env: Mapping[str, str]) -> str:
-    return "export " + " ".join(f"{name}={quoting.inner(value)}" for name, value in env.items())
+    words = (f"{name}={quoting.inner(quoting.check(value))}" for name, value in env.items())
+    return "export " + " ".join(words)
 
 
 def alone(command: str) -> str:
@@ -182,16 +217,10 @@ def is_single(command: str) -> bool:
     if _BUILT_IN.match(command):
         return False
     try:
-        unquoted = " ".join(_plain(command))
-    except ValueError:
+        shlex.split(command)
+    except ValueError:  # a quote is open
         return False
-    return _COMPOUND.search(unquoted) is None
-
-
-def _plain(command: str) -> list[str]:
-    """The words of a line; what stands in quotes is left out. ValueError: a quote is open."""
-    shlex.split(command)
-    return [re.sub(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", "", command)]
+    return _COMPOUND.search(_QUOTED.sub("", command)) is None
 
 
 def ends_with_its_shell(command: str) -> bool:

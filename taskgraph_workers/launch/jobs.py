@@ -15,16 +15,16 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.launch.undisturbed import undisturbed
 from taskgraph_workers.schedulers.base import (
-    ID,
     Answer,
     Command,
+    Job,
     Scheduler,
     SchedulerError,
     State,
@@ -51,8 +51,11 @@ CANCEL_S = 60.0
 
 @dataclass(frozen=True)
 class Launch:
-    """One numbered folder. ``where`` is the folder of submission; ``output`` may hold ``{id}``.
+    """One numbered folder. ``where`` is the folder of submission.
 
+    ``outputs`` are the names that the job's output may have, the likeliest first.
+
+    ``name`` is the job's, which others may have too; it is asked for where the id is not known.
     ``refused`` is what the scheduler said instead of an id. ``ended`` is how the job was when it
     was last looked at after its end.
     """
@@ -61,9 +64,10 @@ class Launch:
     scheduler: str
     where: str
     job: str | None = None
-    output: str | None = None
+    outputs: tuple[str, ...] = ()
     refused: str = ""
     ended: State | None = None
+    name: str = ""
 
     @property
     def number(self) -> int:
@@ -72,15 +76,9 @@ class Launch:
 
     @property
     def output_file(self) -> str | None:
-        """The output file of the job, where its name is known."""
-        if self.job is None or self.output is None:
-            return None
-        # In names of files PBS leaves the server's name out of an id.
-        job = self.job.partition(".")[0] if self.scheduler == "pbs" else self.job
-        file = os.path.join(self.where, self.output.replace(ID, job))
-        # In names of files Flux begins an id with a letter of its own, where the locale has it.
-        other = os.path.join(self.where, self.output.replace(ID, f"\u0192{self.job[1:]}"))
-        return other if self.scheduler == "flux" and os.path.exists(other) else file
+        """The output file of the job, where its name is known: one that is there, if any is."""
+        files = [os.path.join(self.where, name) for name in self.outputs]
+        return next(filter(os.path.exists, files), files[0] if files else None)
 
     @property
     def stop_file(self) -> str:
@@ -93,11 +91,11 @@ class Launch:
 
 @dataclass(frozen=True)
 class Submission:
-    """What is submitted: the script's text, its sizing as JSON, and where its output goes."""
+    """What is submitted: the script, its sizing as JSON, and what its header says."""
 
     text: str
     sizing: Mapping[str, Any]
-    output: str | None = None
+    job: Job = field(default_factory=Job)
 
 
 def submit(
@@ -114,18 +112,20 @@ def submit(
         script = os.path.join(folder, f"{_SCRIPT}.{scheduler.extension}")
         _write(script, submission.text)
         _write(os.path.join(folder, _SIZING), json.dumps(submission.sizing, indent=2) + "\n")
-        launch = Launch(folder, scheduler.name, os.getcwd(), output=submission.output)
+        launch = Launch(folder, scheduler.name, os.getcwd(), name=submission.job.name)
         keep(launch)
     except OSError as error:
         raise LaunchError(Problem(f"can't be written: {error.strerror}", file=base)) from None
     with undisturbed():
         try:
-            submitting = scheduler.submit(os.path.abspath(script), submission.text)
-            launch = replace(launch, job=scheduler.submitted(run(submitting)))
+            answer = run(scheduler.submit(os.path.abspath(script), submission.text))
+            job = scheduler.submitted(answer)
         except SchedulerError as error:
+            # Without an answer it may have been taken: the launch stays broken off.
             with suppress(OSError):
-                keep(replace(launch, refused=str(error)))
+                keep(replace(launch, refused="" if answer.hung else str(error)))
             raise
+        launch = replace(launch, job=job, outputs=scheduler.output_files(submission.job, job))
         try:
             keep(launch)
         except OSError as error:
@@ -136,8 +136,8 @@ def submit(
 
 
 def _accepted(launch: Launch, scheduler: Scheduler, run: Runner) -> State:
-    """How a new job is. Flux takes what it can never run, and ends it a moment later."""
-    looks = 4 if scheduler.name == "flux" else 1
+    """How a new job is."""
+    looks = 4 if scheduler.settles_late else 1
     for look in range(looks):
         time.sleep(_SOON_S / 2 if look else 0)
         try:
@@ -183,8 +183,9 @@ def keep(launch: Launch) -> None:
         "scheduler": launch.scheduler,
         "job": launch.job,
         "where": launch.where,
-        "output": launch.output,
+        "outputs": launch.outputs,
         "refused": launch.refused,
+        "name": launch.name,
         "ended": None,
     }
     if launch.ended is not None:
@@ -232,11 +233,13 @@ def _said(folder: str, said: Any) -> Launch:
         said["scheduler"],
         said["where"],
         said["job"],
-        said["output"],
+        tuple(said["outputs"]),
         said["refused"],
         State("ended", **ended) if ended else None,
+        said.get("name", ""),
     )
-    texts = [launch.scheduler, launch.where, launch.refused, launch.job or "", launch.output or ""]
+    texts = [launch.scheduler, launch.where, launch.refused, launch.name]
+    texts += [launch.job or "", *launch.outputs]
     texts += [launch.ended.reason, launch.ended.nodes] if launch.ended else []
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a value is no text")

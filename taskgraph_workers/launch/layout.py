@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from taskgraph_workers.launch.model import Demand, Layout, NodeLayout, Share, WorkerGroup
+from taskgraph_workers.launch.size.beside import beside
 from taskgraph_workers.launch.size.build import asked, counting, has, kind_of, unknown
 from taskgraph_workers.launch.size.kinds import Kind
 from taskgraph_workers.launch.size.pack import Run, pack
-from taskgraph_workers.launch.size.patterns import Load, less, most
+from taskgraph_workers.launch.size.patterns import Load, less
+from taskgraph_workers.launch.size.seats import Places, Seats, spread
 from taskgraph_workers.launch.size.work import Work
 from taskgraph_workers.launch.size.worst import share
 from taskgraph_workers.machines import Node
 
 #: Steps of work for a packing: some tenths of a second at the most.
 WORK = 60_000
-
-#: For each task of a kind, the nodes that its parts are on; none where there is no room for it.
-Places = list[tuple[int, ...]]
 
 
 class _Tasks(NamedTuple):
@@ -34,27 +33,29 @@ class _Tasks(NamedTuple):
 def layout(groups: Sequence[WorkerGroup], node: Node | None, nodes: int) -> Layout:
     """Where the groups' workers are on so many nodes, and where each one's largest task would run.
 
-    Workers that hold nothing are dealt over the nodes one after another, across groups; those that
-    hold are where what they hold is free. Tasks are spread where that works, and else packed. Where
-    nobody says what a node has there are no shares.
+    Workers that hold nothing are dealt over the nodes one after another, across groups. Those that
+    hold are where what they hold is free, and where the others' tasks have room beside them: just
+    as the nodes are sized. All are spread where that works, and else packed. Where nobody says what
+    a node has there are no shares.
     """
     groups = [group for group in groups if group.number]
     if node is None or unknown(groups, node) or not asked(groups):
         return _made(groups, nodes, [])
-    tasks = list(_largest(groups, node))
     capacity = tuple(has(node)[axis] or 0 for axis in asked(groups))
-    kinds = list(dict.fromkeys(each.kind for each in tasks))
-    counts = tuple(sum(t.group.number for t in tasks if t.kind == kind) for kind in kinds)
-    load = Load(capacity, tuple(kinds), counts)
-    places = _spread(load, nodes)
-    if not all(map(all, places)):
-        places = _packed(load, nodes) or places
-    return _made(groups, nodes, list(_assigned(tasks, kinds, places)))
+    tasks = list(_largest(groups, capacity))
+    both = beside(groups, node)
+    seats = both.seats(nodes) if both else None
+    if both is None or seats is None:
+        return _made(groups, nodes, _assigned(tasks, _anywhere(_load(tasks, capacity), nodes)))
+    held = [each for each in tasks if each.group.holds]
+    others = [each for each in tasks if not each.group.holds]
+    sitting = _assigned(held, dict(zip(both.load.kinds, _sitting(seats))))
+    moving = _assigned(others, _beside(_load(others, capacity), both.homes(seats), nodes))
+    return _made(groups, nodes, [*sitting, *moving])
 
 
-def _largest(groups: Sequence[WorkerGroup], node: Node) -> Iterator[_Tasks]:
+def _largest(groups: Sequence[WorkerGroup], capacity: tuple[int, ...]) -> Iterator[_Tasks]:
     axes = asked(groups)
-    capacity = tuple(has(node)[axis] or 0 for axis in axes)
     for group in groups:
         demands = counting(group)
         if demands:
@@ -66,36 +67,62 @@ def _largest(groups: Sequence[WorkerGroup], node: Node) -> Iterator[_Tasks]:
 # --- Tasks on nodes -------------------------------------------------------------------------
 
 
-def _spread(load: Load, nodes: int) -> list[Places]:
-    """Each task on the nodes that have least to do, largest tasks first."""
-    room = [load.capacity] * nodes
-    sizes = [share(kind, load.capacity) / kind.nodes for kind in load.kinds]
-    places: list[Places] = [[] for _ in load.kinds]
-    for kind in sorted(range(len(sizes)), key=lambda at: (-sizes[at], -load.kinds[at].nodes)):
-        wanted, need = load.kinds[kind]
-        heap = [(_use(free, load.capacity), at) for at, free in enumerate(room) if most(need, free)]
-        heapify(heap)
-        for _ in range(load.counts[kind]):
-            chosen = [heappop(heap)[1] for _ in range(wanted)] if len(heap) >= wanted else []
-            places[kind].append(tuple(chosen))
-            for at in chosen:
-                room[at] = less(room[at], need)
-                if most(need, room[at]):
-                    heappush(heap, (_use(room[at], load.capacity), at))
+def _load(tasks: Sequence[_Tasks], capacity: tuple[int, ...]) -> Load:
+    kinds = tuple(dict.fromkeys(each.kind for each in tasks))
+    counts = tuple(sum(t.group.number for t in tasks if t.kind == kind) for kind in kinds)
+    return Load(capacity, kinds, counts)
+
+
+def _anywhere(load: Load, nodes: int) -> dict[Kind, Places]:
+    """Tasks that are in nobody's way."""
+    places = spread(load, [load.capacity] * nodes)
+    if not all(map(all, places)):
+        packing = pack(load, Work(WORK))
+        if packing.nodes <= nodes:
+            places = _dealt(load, packing.runs, range(nodes))
+    return dict(zip(load.kinds, places))
+
+
+def _sitting(seats: Seats) -> list[Places]:
+    """The node of each worker that holds, by kind: one way to sit after another."""
+    at, places = 0, [Places() for _ in seats[0][0]]
+    for pattern, times in seats:
+        for _ in range(times):
+            for kind, count in enumerate(pattern):
+                places[kind] += [(at,)] * count
+            at += 1
     return places
 
 
-def _use(room: Sequence[int], capacity: Sequence[int]) -> float:
-    return max((1 - free / have for free, have in zip(room, capacity) if have), default=0.0)
+def _beside(load: Load, homes: Sequence[tuple[int, ...]], nodes: int) -> dict[Kind, Places]:
+    """Tasks on nodes on which so much is taken already, node by node, and on others."""
+    taken = [*homes, *((0,) * len(load.capacity) for _ in range(nodes - len(homes)))]
+    places = spread(load, [less(load.capacity, need) for need in taken])
+    if not all(map(all, places)):
+        places = _packed_beside(load, taken) or places
+    return dict(zip(load.kinds, places))
 
 
-def _packed(load: Load, nodes: int) -> list[Places] | None:
-    """A packing on so many nodes, if one is found."""
-    packing = pack(load, Work(WORK))
-    return _dealt(load, packing.runs) if packing.nodes <= nodes else None
+def _packed_beside(load: Load, taken: Sequence[tuple[int, ...]]) -> list[Places] | None:
+    """The same, packed: what is taken of a node is one more kind of task, one for each node."""
+    left: dict[tuple[int, ...], list[int]] = {}
+    for at, need in enumerate(taken):
+        left.setdefault(need, []).append(at)
+    tasks = (Kind(nodes, (*need, 0)) for nodes, need in load.kinds)
+    homes = (Kind(1, (*need, 1)) for need in left)
+    counts = (*load.counts, *map(len, left.values()))
+    packing = pack(Load((*load.capacity, 1), (*tasks, *homes), counts), Work(WORK))
+    if packing.nodes > len(taken):
+        return None
+    nodes = []
+    for pattern, times in packing.runs:
+        home = pattern.index(1, len(load.kinds))
+        here = list(left.values())[home - len(load.kinds)]
+        nodes += [here.pop() for _ in range(times)]
+    return _dealt(load, packing.runs, nodes)
 
 
-def _dealt(load: Load, runs: Sequence[Run]) -> list[Places]:
+def _dealt(load: Load, runs: Sequence[Run], nodes: Iterable[int]) -> list[Places]:
     """The parts on the nodes of a packing, told apart: those of one task on different nodes.
 
     Node after node takes the next tasks in turn. No node takes more parts of a kind than there are
@@ -104,23 +131,21 @@ def _dealt(load: Load, runs: Sequence[Run]) -> list[Places]:
     chosen: list[list[list[int]]] = [[[] for _ in range(count)] for count in load.counts]
     turn, left = [0] * len(load.kinds), list(load.parts)
     patterns = (pattern for pattern, times in runs for _ in range(times))
-    for at, pattern in enumerate(patterns):
-        for kind, count in enumerate(pattern):
+    for at, pattern in zip(nodes, patterns):
+        for kind, count in enumerate(pattern[: len(left)]):
             for _ in range(min(count, left[kind])):
                 chosen[kind][turn[kind]].append(at)
                 turn[kind] = (turn[kind] + 1) % load.counts[kind]
                 left[kind] -= 1
-    return [[tuple(nodes) for nodes in tasks] for tasks in chosen]
+    return [[tuple(places) for places in tasks] for tasks in chosen]
 
 
 def _assigned(
-    tasks: Sequence[_Tasks], kinds: Sequence[Kind], places: Sequence[Places]
-) -> Iterator[tuple[_Tasks, Places]]:
+    tasks: Sequence[_Tasks], places: Mapping[Kind, Places]
+) -> list[tuple[_Tasks, Places]]:
     """The places of each group's workers: groups of the same kind take theirs in turn."""
-    rest = {kind: iter(each) for kind, each in zip(kinds, places)}
-    for each in tasks:
-        mine = rest[each.kind]
-        yield each, [next(mine) for _ in range(each.group.number)]
+    rest = {kind: iter(each) for kind, each in places.items()}
+    return [(each, list(islice(rest[each.kind], each.group.number))) for each in tasks]
 
 
 # --- The value ------------------------------------------------------------------------------

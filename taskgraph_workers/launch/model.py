@@ -13,9 +13,18 @@ from dataclasses import dataclass, field
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.machines import Node
 
-#: The code of a problem that keeps something from running. Its ``names`` are what that is, and what
-#: it would not do, as in "trainers", "would never start": for the one line that says what is wrong.
-NEVER = "never"
+# --- The codes of problems: see errors.Problem --------------------------------------------------
+
+#: Merlin never starts a group of workers, or may leave it out. ``names``: the group.
+NEVER_STARTS, MAY_NOT_START = "never-starts", "may-not-start"
+#: Steps never run. ``names``: these; none: no step at all.
+NEVER_RUNS = "never-runs"
+#: Those of problems that keep something from running.
+NEVER = frozenset({NEVER_STARTS, MAY_NOT_START, NEVER_RUNS})
+#: An option of the command line mends it, with which its hint begins.
+OPTION = "option"
+#: The message goes on from the key that it is about, as in "must be a list".
+OF_KEY = "of-key"
 
 
 class LaunchError(WorkersError):
@@ -53,9 +62,11 @@ class WorkerGroup:
     """Identical workers: ``number`` of them, each of which runs one task at a time.
 
     ``demands`` are those of every step that they may run, since they serve ``queues``, not steps;
+    ``unread`` are the steps of which nobody can tell what they take, so that they have no demand;
     ``named`` are the steps that the user wrote. ``command`` is a line for bash that becomes one
     worker, with ``$WORKER_NAME`` for its unique name. ``why`` is where the number came from.
-    ``env`` holds values, as a configuration says them: text, or a ``Detect``.
+    ``env`` holds values, as a configuration says them: text, or a ``Detect``. ``tried`` are more
+    of the latter, which a worker goes without where the machine doesn't tell them.
     """
 
     name: str
@@ -64,14 +75,19 @@ class WorkerGroup:
     command: str
     named: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     env: Mapping[str, object] = field(default_factory=dict)
+    tried: Mapping[str, object] = field(default_factory=dict)
     why: str = ""
     line: int = 0
 
     @property
     def holds(self) -> bool:
-        """Whether cores and GPUs are bound to each worker, since its tasks run inside of it."""
-        return not any(demand.launcher for demand in self.demands)
+        """Whether cores and GPUs are bound to each worker, since its tasks run inside of it.
+
+        Where no step of it has a size there is nothing to hold.
+        """
+        return bool(self.demands) and not any(demand.launcher for demand in self.demands)
 
 
 @dataclass(frozen=True)
@@ -131,11 +147,17 @@ MODES = ("exclusive", "packed", "certain", "useful")
 
 @dataclass(frozen=True)
 class Size:
-    """One answer: how many nodes, whether that is the smallest that will do, and why."""
+    """One answer: how many nodes, whether that is the smallest that will do, and why.
+
+    ``unread`` are steps that count for nothing in it, since nobody can tell what they take: with
+    them it may take more nodes. ``cut_short``: so was the search for fewer, as ``why`` says.
+    """
 
     nodes: int
     exact: bool = True
     why: tuple[str, ...] = ()
+    cut_short: bool = False
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

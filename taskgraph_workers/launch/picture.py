@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from string import ascii_uppercase
+from itertools import chain, groupby, repeat
+from string import ascii_uppercase, digits
 from typing import TYPE_CHECKING
 
 from taskgraph_workers.errors import counted
@@ -22,6 +22,14 @@ WIDEST = 64
 #: No list of nodes is wider than this.
 _NAMES = 24
 _LABEL = 6
+#: Of nodes that are different, so many are drawn; of groups on a node, so many are counted.
+_LOOKS = 16
+_COUNTS = 12
+#: One for each group, and one that all others share.
+_SIGNS = ascii_uppercase + digits + "#@%&$"
+_OTHERS = "?"
+#: A space at which no line ends.
+_KEPT = "\xa0"
 
 
 #: What is on a node, without whose it is: group, step, cores and GPUs of each share.
@@ -31,21 +39,38 @@ _Look = tuple[tuple[str, str, int, int], ...]
 def picture(layout: Layout, node: Node | None, width: int = 80) -> list[str]:
     """The lines of the picture, none wider than ``width`` unless names make it so.
 
-    A letter is a group; neighbours that are tasks of one group differ in its case. In the bars a
-    sign is one core or GPU, or several, which is said then. There is nothing to be seen, and no
-    line, where nobody says what a node has.
+    A letter is a group, or a digit where there are many; neighbours that are tasks of one group
+    differ in its case. In the bars a sign is one core or GPU, or several, which is said then. There
+    is nothing to be seen, and no line, where nobody says what a node has.
     """
     if node is None or not any(each.shares for each in layout.nodes):
         return []
     letters = _letters(layout)
     lines, bars = [], ""
-    for look, nodes in _alike(layout).items():
+    alike = list(_alike(layout).items())
+    for look, nodes in alike[:_LOOKS]:
         here = [layout.nodes[at] for at in nodes]
-        lines += [_head(nodes, here, letters), *(drawn := list(_bars(look, node, letters, width)))]
+        drawn = list(_bars(look, node, letters, width))
+        lines += [*_wrapped(_head(nodes, here, letters), width), *drawn]
         bars += "".join(drawn)
+    more = sum(len(nodes) for _, nodes in alike[_LOOKS:])
+    lines += [f"and {counted(more, 'node')} more, none of them like these"] if more else []
     # Which are in lower case: a task beside another one of its group.
-    pairs = [letter for letter in letters.values() if f"{letter}{letter.lower()}" in bars]
-    return [*lines, *_legend(layout, node, letters, width, pairs[:1])]
+    pairs = [x for x in letters.values() if x != x.lower() and f"{x}{x.lower()}" in bars]
+    legend = _legend(layout, node, letters, width, pairs[:1])
+    return [*lines, *(line for text in legend for line in _wrapped(text, width))]
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """Lines no wider than this, if words allow; all but the first are indented."""
+    line = ""
+    for word in text.split(" "):
+        if line.strip() and len(line) + 1 + len(word) > width:
+            yield line.replace(_KEPT, " ")
+            line = f"  {word}"
+        else:
+            line = f"{line} {word}" if line else word
+    yield line.replace(_KEPT, " ")
 
 
 def _alike(layout: Layout) -> dict[_Look, list[int]]:
@@ -61,13 +86,13 @@ def _look(node: NodeLayout) -> _Look:
 
 
 def _letters(layout: Layout) -> dict[str, str]:
-    """A letter for each group, in the order in which they are first met."""
+    """A sign for each group, in the order in which they are first met."""
     met = dict.fromkeys(
         name
         for node in layout.nodes
         for name in (*(name for name, _ in node.workers), *(share.group for share in node.shares))
     )
-    return {name: ascii_uppercase[at % len(ascii_uppercase)] for at, name in enumerate(met)}
+    return dict(zip(met, chain(_SIGNS, repeat(_OTHERS))))
 
 
 def _head(numbers: Sequence[int], nodes: Sequence[NodeLayout], letters: dict[str, str]) -> str:
@@ -75,7 +100,11 @@ def _head(numbers: Sequence[int], nodes: Sequence[NodeLayout], letters: dict[str
     counts = [Counter(name for name, _ in node.workers) for node in nodes]
     same = all(count == counts[0] for count in counts)
     total = counts[0] if same else sum(counts, Counter())
-    each = [f"{letters[name]} {total[name]}" for name in letters if total[name]]
+    signs: Counter[str] = Counter()
+    for name, letter in letters.items():
+        signs[letter] += total[name]
+    each = [f"{letter}{_KEPT}{count}" for letter, count in signs.items() if count]
+    each[_COUNTS:] = ["..."] if len(each) > _COUNTS else []
     there = counted(sum(total.values()), "worker") if each else "no worker"
     there += f" ({', '.join(each)})" if each else ""
     if len(nodes) == 1:
@@ -119,10 +148,10 @@ def _marks(parts: Sequence[tuple[str, int]], letters: dict[str, str]) -> str:
     text, last, upper = "", "", True
     for name, count in parts:
         if count:
-            upper = not upper if name == last else True
             letter = letters[name]
+            upper = not upper if letter == last else True
             text += (letter if upper else letter.lower()) * count
-            last = name
+            last = letter
     return text
 
 

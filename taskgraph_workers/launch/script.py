@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from taskgraph_workers import schedulers
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.schedulers import quoting
@@ -45,16 +46,6 @@ LAST_CALL_S = 15
 
 #: How often a script looks around, in seconds.
 EVERY_S = 5
-
-#: How a scheduler starts Flux: one process on each node of the job. Its brokers find one another
-#: by PMI-2 where Slurm has it (flux-start(1)), else by Slurm's library. Slurm must not bind Flux,
-#: which binds its own tasks, to a part of a node: a site with the plugin mpibind wants
-#: --mpibind=off too. Without --export, a job's --export=NONE would hold for the step as well.
-STARTS_FLUX = {
-    "slurm": 'srun --export=ALL -N "$SLURM_JOB_NUM_NODES" -n "$SLURM_JOB_NUM_NODES" --cpu-bind=none'
-    ' --mpi="$(srun --mpi=list 2>&1 | grep -owm1 pmi2 || echo none)"',
-    "lsf": "jsrun -r 1 -a 1 -c ALL_CPUS -g ALL_GPUS --bind=none",
-}
 
 # What ends the inner run of a script where Flux is inside of another scheduler: a status that no
 # shell and no signal gives, and that sysexits.h does not have.
@@ -131,9 +122,10 @@ def check(script: Script, scheduler: Scheduler, inside: Scheduler | None) -> Non
     """Raises LaunchError for what makes no script, all of it at once."""
     problems = list(_unsayable(script))
     walltime = script.job.walltime_s
-    if inside is not None and scheduler.name not in STARTS_FLUX:
+    if inside is not None and scheduler.starts_flux is None:
         what = f"a job of {scheduler.name} can't start {inside.name} on its nodes"
-        problems.append(Problem(what, hint=f"there is: {', '.join(STARTS_FLUX)}"))
+        can = (name for name in schedulers.NAMES if schedulers.find(name).starts_flux is not None)
+        problems.append(Problem(what, hint=f"there is: {', '.join(can)}"))
     if walltime is not None and walltime <= _margin(script):
         what = f"workers would end {_margin(script)} s before a time limit of {walltime} s"
         problems.append(Problem(what, hint="say a longer walltime, or a shorter --margin"))
@@ -226,7 +218,7 @@ def _functions(scheduler: Scheduler, inside: Scheduler | None) -> Iterator[str]:
         yield from scheduler.shell.strip("\n").splitlines()
         yield ""
         return
-    launcher = STARTS_FLUX[scheduler.name]
+    launcher = scheduler.starts_flux or ""
     yield f"come_again={_COME_AGAIN}"
     yield 'if [ "${1-}" != inside ]; then'
     for name in ("job_id", "restarts", "requeue_job"):

@@ -33,6 +33,7 @@ requeue_job() { exit "$come_again"; }
 job=$(job_id)
 stop_file=$folder/workers-$job.stop
 pids=() groups=() # what workers were started with, and the group of each
+asking=()         # what end_workers has started that does not end by itself
 status=0 asked='' ending='' again='' nap='' work='' next_look=0
 
 say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
@@ -86,7 +87,10 @@ work_is_done() {
 end() {
     ending=$1
     say "they are asked to end once their tasks are done: $ending"
+    # One more signal would end what asks them, before that has a trap of its own.
+    trap '' "${signals[@]}"
     end_workers
+    heed
 }
 
 time_is_up() {
@@ -126,16 +130,20 @@ look() {
 finish() {
     trap '' "${signals[@]}"
     # shellcheck disable=SC2086 # what is empty is no word
-    kill $nap $work "${pids[@]}" 2>/dev/null
+    kill $nap $work "${asking[@]}" "${pids[@]}" 2>/dev/null
     rm -f "$stop_file"
 }
 
 # Whoever ends the job sends one of these. They interrupt waiting, and nothing else.
 signals=(TERM INT HUP USR1 USR2 ALRM)
-for signal in "${signals[@]}"; do
-    # shellcheck disable=SC2064 # now, since $signal changes
-    trap "asked=$signal" "$signal"
-done
+heed() {
+    local signal
+    for signal in "${signals[@]}"; do
+        # shellcheck disable=SC2064 # now, since $signal changes
+        trap "asked=$signal" "$signal"
+    done
+}
+heed
 trap finish EXIT
 #: loop
 say "${#pids[@]} processes started, job $job, on $HOSTNAME"
@@ -147,6 +155,7 @@ while collect; do
     nap=$!
     wait "$nap"
 done
+if [ "${#pids[@]}" = 0 ] && declare -F clear_nodes >/dev/null; then clear_nodes; fi
 say "all ended, with status $status"
 if [ -n "$again" ]; then
     say "the job goes back into the queue"

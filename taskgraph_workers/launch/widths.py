@@ -71,6 +71,6 @@ def _source_side(sparse: Any, counted: int, tasks: int, pairs: set[tuple[int, in
     rest = network - sparse.csgraph.maximum_flow(network, source, sink).flow
     rest.eliminate_zeros()
     reached = sparse.csgraph.breadth_first_order(rest, source, return_predecessors=False)
-    side = numpy.zeros(2 * tasks + 2, dtype=bool)
+    side: Any = numpy.zeros(2 * tasks + 2, dtype=bool)
     side[reached] = True
     return side

@@ -50,6 +50,11 @@ def find(name: str) -> Scheduler:
     return _foreign(name)
 
 
+def names() -> tuple[str, ...]:
+    """Every name that leads to a scheduler, whether it can be loaded or not: ours, then others'."""
+    return tuple(dict.fromkeys((*NAMES, *(point.name for point in _entry_points()))))
+
+
 def _foreign(name: str) -> Scheduler:
     from taskgraph_workers.errors import Problem, did_you_mean
     from taskgraph_workers.schedulers.base import SchedulerError

@@ -87,11 +87,15 @@ class Command:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said. An exit code of None: it could not be started, or it hung."""
+    """What a command said. An exit code of None: it could not be started, or it hung.
+
+    Of one that ``hung``, and was killed for that, nobody knows what it has done.
+    """
 
     exit_code: int | None
     stdout: str = ""
     stderr: str = ""
+    hung: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,9 @@ class Scheduler(Protocol):
     - ``start_group``: starts one group in the background, and adds the process ids of what it
       started to the array ``pids``. The words behind it are what :meth:`start` writes.
     - ``end_workers``: asks every worker, by a TERM to its main process alone, to end once its task
-      is done, and returns at once.
+      is done, and returns at once. What has to end with
+      the script goes into ``asking``.
+    - ``clear_nodes``, if it has to: takes away what is left on nodes where all workers have ended;
     - ``requeue_job``: puts the job back into its queue; ``restarts`` prints how often that was.
     """
 
@@ -152,11 +158,25 @@ class Scheduler(Protocol):
         """Whether our scripts have run on a real one."""
 
     @property
+    def settles_late(self) -> bool:
+        """Whether it takes jobs that can never run, and ends them a moment later."""
+
+    @property
+    def starts_flux(self) -> str | None:
+        """What starts Flux on all nodes of a job, as words for bash before a command of Flux's.
+
+        None where it can't; nothing (``""``) where a job is in an instance of Flux already.
+        """
+
+    @property
     def shell(self) -> str:
         """Bash functions for the script: see the class."""
 
     def header(self, job: Job) -> list[str]:
         """The directive lines. Raises SchedulerError with every value that can't stand in one."""
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        """The names that the job's output file may have, the likeliest first; none: not known."""
 
     def start(self, group: Start) -> str:
         """The line of the script that starts this group."""
@@ -169,6 +189,12 @@ class Scheduler(Protocol):
 
     def submitted(self, answer: Answer) -> str:
         """The job's id. Raises SchedulerError with what was said instead."""
+
+    def find(self, name: str) -> Command:
+        """Asks for this user's jobs of this name, or for all of them."""
+
+    def found(self, name: str, answer: Answer) -> tuple[str, ...]:
+        """The ids of those of this name. Raises SchedulerError where nobody can tell."""
 
     def poll(self, job: str) -> Command:
         """Asks how a job is."""

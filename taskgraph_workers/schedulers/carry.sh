@@ -29,6 +29,19 @@ end_workers() {
     done
 }
 
+# A node that doesn't answer any more keeps nobody waiting.
+clear_nodes() {
+    local node pid clearing=() limit=$((SECONDS + 30))
+    for ((node = 0; node < $(node_count); node++)); do
+        at_node "$node" clear_share >/dev/null 2>&1 &
+        clearing+=("$!")
+    done
+    for pid in "${clearing[@]}"; do
+        while is_running "$pid" && [ "$SECONDS" -lt "$limit" ]; do sleep 0.2; done
+        kill "$pid" 2>/dev/null
+    done
+}
+
 # at_node NODE FUNCTION WORD...: becomes what calls the function there.
 at_node() {
     local node=$1 file

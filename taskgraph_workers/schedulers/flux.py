@@ -58,6 +58,8 @@ class Flux:
     extension = "flux"
     tool = "flux"
     tested = True
+    settles_late = True
+    starts_flux = ""
 
     @property
     def shell(self) -> str:
@@ -80,6 +82,11 @@ class Flux:
         _unsayable(header, job)
         header.extra(job.directives)
         return header.lines()
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        """Flux begins ids in names with a letter of its own, where the locale has it."""
+        ids = (job_id, f"\u0192{job_id[1:]}")
+        return tuple(file for each in ids for file in shares.output_files(job, each))
 
     def start(self, group: Start) -> str:
         """See :func:`taskgraph_workers.schedulers.shares.start`."""

@@ -57,6 +57,9 @@ hold() {
         -o cpu-affinity=per-task -o gpu-affinity=per-task -o exit-timeout=none "$@" </dev/null
 }
 
+# A node that doesn't answer any more keeps nobody waiting.
+clear_nodes() { timeout -k 5 30 flux exec -n -r all -d / rm -rf "$share_dir" >/dev/null 2>&1; }
+
 # flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
 # shellcheck disable=SC2317 # nodes call it
 flux_share() {

@@ -54,6 +54,8 @@ class Lsf:
     extension = "lsf"
     tool = "bsub"
     tested = False
+    settles_late = False
+    starts_flux = "jsrun -r 1 -a 1 -c ALL_CPUS -g ALL_GPUS --bind=none"
 
     @property
     def shell(self) -> str:
@@ -83,6 +85,10 @@ class Lsf:
             header.plain("-r")
         header.extra(job.directives)
         return header.lines()
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        """See :func:`taskgraph_workers.schedulers.shares.output_files`; %J is LSF's own word."""
+        return tuple(file.replace("%J", job_id) for file in shares.output_files(job, job_id))
 
     def start(self, group: Start) -> str:
         """See :func:`taskgraph_workers.schedulers.shares.start`."""

@@ -41,11 +41,13 @@ if command -v jsrun >/dev/null; then
     # shellcheck disable=SC2317 # nodes call it
     jsrun_task() {
         local rank=${JSM_NAMESPACE_RANK:-${PMIX_RANK:-0}} watch status
+        share_dir=$share_dir-$rank
         while ! [ -e "$4" ]; do sleep 2; done && end_share "$rank" &
         watch=$!
         run_share "$rank" "$1" "$2" "$rank" 1 "$3"
         status=$?
         kill "$watch" 2>/dev/null
+        clear_share
         return "$status"
     }
 
@@ -53,4 +55,5 @@ if command -v jsrun >/dev/null; then
         : >"$end_file"
         end_share 0
     }
+    clear_nodes() { rm -rf "$share_dir" "$end_file"; }
 fi

@@ -61,6 +61,8 @@ class Pbs:
     extension = "pbs"
     tool = "qsub"
     tested = False
+    settles_late = False
+    starts_flux = None
 
     @property
     def shell(self) -> str:
@@ -89,6 +91,13 @@ class Pbs:
             )
         header.extra(job.directives)
         return [*header.lines(), CHANGE_FOLDER]
+
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        """What was asked for; ``NAME.o123``, without the server's name, where PBS names it."""
+        folder, slash, name = (job.output or "").rpartition("/")
+        if ID in name:
+            return (f"{folder}{slash}{job.name}.o{job_id.partition('.')[0]}",)
+        return shares.output_files(job, job_id)
 
     def start(self, group: Start) -> str:
         """See :func:`taskgraph_workers.schedulers.shares.start`."""

@@ -63,5 +63,5 @@ def _killed(process: subprocess.Popen[str], timeout_s: float) -> Answer:
         stdout, stderr = process.communicate(timeout=_GRACE_S)
     except (subprocess.TimeoutExpired, OSError):
         # Something in a session of its own still holds the pipes: leave it to itself.
-        return Answer(None, stderr=said)
-    return Answer(None, stdout, f"{stderr.rstrip()}\n{said}".lstrip())
+        return Answer(None, stderr=said, hung=True)
+    return Answer(None, stdout, f"{stderr.rstrip()}\n{said}".lstrip(), hung=True)

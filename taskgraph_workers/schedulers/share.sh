@@ -68,10 +68,14 @@ end_share() {
     done
 }
 
+# Runs on a node where all workers have ended.
+# shellcheck disable=SC2317 # nodes call it
+clear_share() { rm -rf "$share_dir"; }
+
 # shares FUNCTION...: the text of bash -c that calls the first, with all it needs, on another node.
 shares() {
     printf 'share_dir=%q\n' "$share_dir"
-    declare -f run_share run_worker end_share "$@"
+    declare -f run_share run_worker end_share clear_share "$@"
     printf '%s "$@"\n' "$1"
 }
 

@@ -4,12 +4,14 @@ The bash is in ``share.sh``, and one more file for each scheduler. Its ``start_g
 
     start_group NAME on=2x3,1x1 cores=8 gpus=1 COMMAND
 
-``on`` says how many workers are on each node: here 2 on each of three, and 1 on the next. ``cores``
-and ``gpus`` are what each of them holds, and left out where it holds nothing. On a node, one
-process starts its share, tells of workers that fail, and ends with the highest of their exit codes.
+``on``, as Slurm has it too, says how many workers are on each node: here 2 on each of three, and 1
+on the next. ``cores`` and ``gpus`` are what each of them holds, and left out where it holds
+nothing. On a node, one process starts its share, tells of workers that fail, and ends with the
+highest of their exit codes.
 
 A worker's main process is bash, which ``exec`` in its command replaces. Its id is kept in a
-folder below the node's own ``/tmp``, and to end a worker is to send TERM to that process alone.
+folder below the node's own ``/tmp``, which goes once all workers have ended, and to end a worker is
+to send TERM to that process alone.
 """
 
 from __future__ import annotations
@@ -40,16 +42,30 @@ def start(group: Start) -> str:
     """
     if not _NAME.fullmatch(group.name):
         raise ValueError(f"{group.name!r} is no name: write letters, digits, '_', '.' and '-'")
-    runs = ((count, len(list(same))) for count, same in groupby(group.per_node))
-    said = ["on=" + ",".join(f"{count}x{nodes}" for count, nodes in runs)]
+    said = [on(group)]
     if group.holds:
         said += [f"cores={group.cores}", f"gpus={group.gpus}"]
     return " ".join(["start_group", group.name, *said, quoting.word(group.command)])
 
 
+def on(group: Start) -> str:
+    """How many are on each node, with alike neighbours together.
+
+    >>> on(Start("w", (2, 2, 1), "exec work"))
+    'on=2x2,1x1'
+    """
+    runs = (f"{count}x{len(list(same))}" for count, same in groupby(group.per_node))
+    return f"on={','.join(runs)}"
+
+
 def output(job: Job, job_id: str) -> str | None:
     """Where the job writes, with what this scheduler calls its id."""
     return None if job.output is None else job.output.replace(ID, job_id)
+
+
+def output_files(job: Job, job_id: str) -> tuple[str, ...]:
+    """The name of the job's output file, where the id is in it as it is."""
+    return () if job.output is None else (job.output.replace(ID, job_id),)
 
 
 def said(answer: Answer) -> str:

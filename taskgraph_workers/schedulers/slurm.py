@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import groupby
 
 from taskgraph_workers import units
 from taskgraph_workers.errors import Problem
+from taskgraph_workers.schedulers import shares
 from taskgraph_workers.schedulers.base import (
     ID,
     Answer,
@@ -39,6 +39,7 @@ _ENDED = {
 }
 
 _ID = re.compile(r"(\d+)(?:;\S+)?")
+_PLACE = re.compile("%.")
 _GPUS = re.compile(r"(?:^|,)gpu(?::[^:,()\s]+)*?:(\d+)(?:\(|,|$)")
 
 
@@ -49,6 +50,15 @@ class Slurm:
     extension = "sbatch"
     tool = "sbatch"
     tested = True
+    settles_late = False
+    # One process on each node of the job. Flux's brokers find one another by PMI-2 where Slurm has
+    # it (flux-start(1)), else by Slurm's library. Slurm must not bind Flux, which binds its own
+    # tasks, to a part of a node: a site with the plugin mpibind wants --mpibind=off too. Without
+    # --export, a job's --export=NONE would hold for the step as well.
+    starts_flux = (
+        'srun --export=ALL -N "$SLURM_JOB_NUM_NODES" -n "$SLURM_JOB_NUM_NODES" --cpu-bind=none'
+        ' --mpi="$(srun --mpi=list 2>&1 | grep -owm1 pmi2 || echo none)"'
+    )
 
     @property
     def shell(self) -> str:
@@ -78,9 +88,17 @@ class Slurm:
         lines.extra(job.directives)
         return lines.lines()
 
+    def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
+        """The name, with what Slurm puts in; not known where that is more than id and job name."""
+        known = {"%j": job_id, "%x": job.name, "%%": "%"}
+        text = (job.output or "").replace(ID, "%j")
+        if not text or not known.keys() >= set(_PLACE.findall(text)):
+            return ()
+        return (_PLACE.sub(lambda found: known[found[0]], text),)
+
     def start(self, group: Start) -> str:
         """``start_group NAME on=COUNTS ... COMMAND``: see ``slurm.sh``."""
-        said = [f"on={_runs(group.per_node)}"]
+        said = [shares.on(group)]
         if group.holds:
             said += [f"cores={group.cores}", f"gpus={group.gpus}"]
             said += [f"memory={group.memory_mib}"] if group.memory_mib is not None else []
@@ -112,7 +130,7 @@ class Slurm:
                 return found[1]
         raise SchedulerError(Problem(f"Slurm did not take the job: {_said(answer)}"))
 
-    def find(self) -> Command:
+    def find(self, name: str) -> Command:
         """Asks for this user's jobs, also those that just ended: see :meth:`found`.
 
         All of them, since ``--name`` takes a comma in a name for the end of it.
@@ -207,15 +225,6 @@ def _output(lines: Directives, job: Job) -> None:
         lines.add("output", "--output=", output.replace(ID, "%j"))
     if job.requeue:
         lines.plain("--requeue --open-mode=append")
-
-
-def _runs(per_node: tuple[int, ...]) -> str:
-    """How many are on each node, with alike neighbours together.
-
-    >>> _runs((2, 2, 1))
-    '2x2,1x1'
-    """
-    return ",".join(f"{count}x{len(list(same))}" for count, same in groupby(per_node))
 
 
 def _said(answer: Answer) -> str:

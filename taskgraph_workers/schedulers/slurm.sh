@@ -152,10 +152,16 @@ run_worker() { # FOLDER NAME FIRST-INDEX holds|gres=GRES|'' GPUS TASK-NODES COMM
 
 # TERM to the main process of each worker, and to nothing else: a task's own srun has to live on.
 # (A TERM to srun leaves only KillWait, and scancel's reach every process.) On each node a step
-# stays until the last worker has gone, since some may be starting still.
+# stays until the last worker has gone, since some may be starting still. Slurm may refuse a step, or
+# be away: then it is asked again, until the script ends.
 end_workers() {
-    worker_step --overlap -O -c 1 --gres=none -N ${#nodes[@]} -n ${#nodes[@]} --ntasks-per-node=1 \
-        bash -c "$(declare -f end_here); end_here \"\$1\"" bash "$worker_folder" >/dev/null 2>&1 &
+    {
+        trap - TERM # Here it is ignored, and the script ends this by one.
+        until worker_step --overlap -O -c 1 --gres=none -N ${#nodes[@]} -n ${#nodes[@]} \
+            --ntasks-per-node=1 bash -c "$(declare -f end_here); end_here \"\$1\"" bash "$worker_folder"
+        do sleep 2; done
+    } >/dev/null 2>&1 &
+    asking+=($!)
 }
 
 # shellcheck disable=SC2317 # srun calls it

@@ -200,6 +200,14 @@ def test_the_scheduler_that_a_page_adds(launching: Reader):
             "all ended, with status 0\n",
         )
     )
+    lab = "{lab: {scheduler: here, node: {cores: 1}, groups: {w: {command: 'true'}}}}"
+    (launching.here / "lab.yml").write_text(f"workers-config: {{clusters: {lab}}}")
+    launching.type(
+        Command(
+            "taskgraph-workers launch -q --cluster lab --config lab.yml | grep '^start_group w'",
+            "start_group w 1 'exec true'\n",
+        )
+    )
 
 
 def test_the_script_around_a_worker(tmp_path: Path):

@@ -50,7 +50,10 @@ def test_a_spec_gives_a_script(launch: Any):
     assert done.out.startswith("#!/bin/bash\n#SBATCH")
     assert "start_group simulators on=2x2 gres=none" in done.out
     assert "start_group trainers on=1x2 gres=gpu:4" in done.out
-    assert 'exec celery -A merlin worker -l INFO --concurrency 1 -n "$WORKER_NAME"' in done.out
+    assert (
+        "exec celery -A merlin worker -l INFO --prefetch-multiplier 1 --concurrency 1 -n"
+        in done.out
+    )
 
 
 def test_tasks_without_nodes_stay_on_one(launch: Any, tmp_path: Path):

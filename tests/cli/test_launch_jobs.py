@@ -23,7 +23,7 @@ def kept(launch: Any) -> Any:
     """Four launches: one that ended well, one that did not, one refused, and one broken off."""
     for job, refused, ended in (("41", "", DONE), ("42", "", LATE), (None, REFUSAL, None)):
         folder = new_folder("launches")
-        keep(Launch(folder, "slurm", os.getcwd(), job, "w-{id}.out", refused, ended))
+        keep(Launch(folder, "slurm", os.getcwd(), job, (f"w-{job}.out",), refused, ended))
     new_folder("launches")
     return launch
 
@@ -57,7 +57,7 @@ def test_how_one_is(kept: Any, which: str, code: int):
     [
         (("1",), 0, "job 41 had ended before (COMPLETED)"),
         (("3",), 2, f"launch 0003 has no job: {REFUSAL}"),
-        ((), 2, "launch 0004 has no job: broken off\n    hint: look whether the scheduler"),
+        ((), 2, "launch 0004 has no job: broken off\n"),
         (("9",), 2, "there is no launch and no job 9 in launches"),
         (("1", "--wait", "x"), 2, "--wait: 'x' is no duration"),
         (("1", "--launches", "elsewhere"), 2, "nothing was launched in elsewhere"),
@@ -67,6 +67,21 @@ def test_a_stop_that_does_nothing(kept: Any, words: tuple[str, ...], code: int, 
     """Of a job that is over, or of a launch that never got one."""
     done = kept("stop", *words)
     assert (done.code, told in done.out + done.err) == (code, True)
+
+
+def test_a_launch_that_knows_no_id(launch: Any, tmp_path: Path):
+    """A job that may be its is told, to whoever asks how it is and to whoever would stop it."""
+    keep(Launch(new_folder("launches"), "slurm", os.getcwd(), name="Merlin"))
+    (tmp_path / "bin").mkdir()
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.write_text("#!/bin/bash\necho '7|Merlin'\necho '8|other'\n")
+    squeue.chmod(0o755)
+    told = "broken off; named 'Merlin', and of no launch: 7 (scancel 7)"
+    assert told in launch("status").out
+    done = launch("stop")
+    assert (done.code, f"launch 0001 has no job: {told}" in done.err) == (2, True)
+    squeue.write_text("#!/bin/bash\nexit 1\n")
+    assert "Slurm can't be asked for jobs" in launch("status").out
 
 
 def test_a_scheduler_that_can_not_be_asked(launch: Any):

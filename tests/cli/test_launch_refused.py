@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,29 @@ def test_a_step_that_can_not_be_read_is_named(launch: Any, tmp_path: Path):
     assert done.out.count("\nstart_group ") == 2
 
 
+def test_beside_others_a_step_that_can_not_be_read_is_left_out(launch: Any, tmp_path: Path):
+    """No size is said to be the smallest, or the most, that it takes."""
+    text = re.sub(r"run: {cmd: [^,]+", "run: {cmd: srun -n $N x", SPEC, count=1)
+    (tmp_path / "demo.yaml").write_text(text, "utf-8")
+    done = launch("demo.yaml", *NODE, "--size")
+    assert done.code == 0
+    assert "packed: 2 nodes without simulate" in done.out
+    assert "at most" not in done.out
+    assert "what tasks of simulate take can't be told" in done.err
+    assert "without what simulate may take" in launch("demo.yaml", *NODE).err
+
+
 def test_without_a_scheduler(launch: Any, tmp_path: Path):
-    """Where neither an option, the machine nor the spec names one."""
+    """Where neither an option, the machine nor the spec names one: no script, but sizes."""
     (tmp_path / "demo.yaml").write_text(SPEC.replace("type: slurm", "type: local"), "utf-8")
     done = launch("demo.yaml", *NODE)
     assert done.code == 2
     assert "nothing says which scheduler gets the job\n    hint: say --scheduler" in done.err
+    assert launch("demo.yaml", *NODE, "--size", "--submit").code == 2
+    done = launch("demo.yaml", *NODE, "--size")
+    assert (done.code, "for no scheduler yet; nodes with 36 cores" in done.out) == (0, True)
+    said = json.loads(launch("demo.yaml", *NODE, "--size", "--json").out)
+    assert (said["scheduler"], said["allocation"]["nodes"]) == (None, 2)
 
 
 def test_a_file_called_status(launch: Any, tmp_path: Path):

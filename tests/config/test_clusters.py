@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from config_cases import KINDS, cases
 
@@ -101,3 +103,12 @@ def test_every_scheduler(project, scheduler: str, walltime: object, seconds: int
     """A scheduler is all that a cluster needs; durations are read the same for all of them."""
     config = project.config(f"clusters: {{c: {{scheduler: {scheduler}, walltime: {walltime}}}}}")
     assert config.clusters["c"].walltime_s == seconds
+
+
+def test_a_scheduler_of_another_package(project, site_scheduler: Path):
+    """One that is registered is taken by its name, and is not loaded to read a configuration."""
+    (site_scheduler / "site_scheduler.py").write_text("raise SystemExit(1)")
+    config = project.config("clusters: {c: {scheduler: condor}}")
+    assert config.clusters["c"].scheduler == "condor"
+    told = project.told("clusters: {c: {scheduler: condro}}", KINDS)
+    assert "there is no scheduler 'condro'\n    hint: did you mean 'condor'?" in told

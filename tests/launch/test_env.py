@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,48 @@ def test_a_worker_that_finds_nothing(tmp_path: Path):
     assert "nvidia-smi failed" in said
     assert "a worker of g ended with status 69" in said
     assert not (tmp_path / "started").exists()
+
+
+def tried(tmp_path: Path, machine: str, **environ: str) -> tuple[str, str]:
+    """What a worker that only tries has in its environment, and what its script says."""
+    line = 'echo "${GPUS-none}, ${WORKSPACE-none}, $tw_n" >> found'
+    made = commands_of([replace(group(command=line), tried=DETECTED)])
+    script = text(start(1, made.lines["g"]), texts=made.texts)
+    path = f"{MACHINES / machine}:/usr/bin:/bin"
+    with running(script, tmp_path, PATH=path, **environ) as run:
+        status, said = run.end()
+    assert status == 0, said
+    return (tmp_path / "found").read_text("utf-8"), said
+
+
+@pytest.mark.parametrize(
+    ("machine", "environ", "found", "told"),
+    [
+        ("four", {"CUDA_VISIBLE_DEVICES": "1,3"}, "0 1, 12120, \n", "WORKSPACE='12120'"),
+        ("none", {"CUDA_VISIBLE_DEVICES": "1,3"}, "0 1, none, \n", "WORKSPACE: nvidia-smi"),
+        ("none", {}, "none, none, \n", "GPUS: 0 GPUs found"),
+        ("no-driver", {}, "none, none, \n", "nvidia-smi failed"),
+        ("mig", {}, "0, none, \n", "WORKSPACE: nvidia-smi doesn't tell"),
+        ("four", {"GPUS": "7", "WORKSPACE": ""}, "7, , \n", "GPUS='0 1 2 3'"),
+    ],
+)
+def test_a_worker_that_only_tries(
+    tmp_path: Path, machine: str, environ: dict[str, str], found: str, told: str
+):
+    """It starts with what can be worked out, whatever that is; what is set already stays."""
+    have, said = tried(tmp_path, machine, **environ)
+    assert have == found
+    assert told in said
+
+
+def test_a_machine_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A driver that never answers keeps no worker from starting."""
+    monkeypatch.setattr("taskgraph_workers.launch.env._TRY_S", 1)
+    smi = tmp_path / "hangs" / "nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text("#!/bin/sh\nsleep 600 & wait\n")
+    smi.chmod(0o755)
+    assert tried(tmp_path, str(smi.parent), CUDA_VISIBLE_DEVICES="1")[0] == "none, none, \n"
 
 
 def test_every_fault_at_once():

@@ -18,7 +18,7 @@ from scheduler_stand_in import Queue
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.launch import jobs
 from taskgraph_workers.launch.jobs import Launch, Submission
-from taskgraph_workers.schedulers.base import Answer, Command, SchedulerError, State
+from taskgraph_workers.schedulers.base import Answer, Command, Job, SchedulerError, State
 
 ENDED = State("ended", "COMPLETED", "node1", True)
 
@@ -31,7 +31,8 @@ def soon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def submit(queue: Queue, text: str = "#!/bin/bash\n", **fields: Any) -> tuple[Launch, State]:
-    return jobs.submit("launches", Submission(text, {"version": 1}, **fields), queue, queue.run)
+    submission = Submission(text, {"version": 1}, Job(**fields))
+    return jobs.submit("launches", submission, queue, queue.run)
 
 
 def test_all_is_kept_together(tmp_path: Path):
@@ -101,7 +102,7 @@ def test_a_job_that_can_never_run():
     """Flux takes it, and ends it a moment later: that is no success."""
     states = [State("pending", "SCHED")] * 2 + [State("ended", "unsatisfiable", "", False)]
     with pytest.raises(SchedulerError, match="took job 41, and ended it at once: unsatisfiable"):
-        submit(Queue(name="flux", states=states))
+        submit(Queue(settles_late=True, states=states))
     assert jobs.launches("launches")[0].job == "41"
 
 
@@ -383,15 +384,10 @@ def test_a_stop_from_elsewhere(tmp_path: Path):
         jobs.stop(launch, silent, silent.run)
 
 
-def test_output_of_flux(tmp_path: Path):
-    """Flux may write its ids with a letter of its own; the file that is there is named."""
-    launch = Launch("launches/0001", "flux", str(tmp_path), "fABC", "w-{id}.out")
-    assert launch.output_file == str(tmp_path / "w-fABC.out")
-    (tmp_path / "w-ƒABC.out").touch()
-    assert launch.output_file == str(tmp_path / "w-ƒABC.out")
-
-
-def test_output_of_pbs(tmp_path: Path):
-    """PBS leaves the name of its server out of what it calls files."""
-    launch = Launch("launches/0001", "pbs", str(tmp_path), "123.server", "w.o{id}")
-    assert launch.output_file == str(tmp_path / "w.o123")
+def test_the_output_that_is_there(tmp_path: Path):
+    """Of several names that an output may have, the one that is there is told."""
+    launch = Launch("launches/0001", "here", str(tmp_path), "1", ("w-1.out", "w-one.out"))
+    assert launch.output_file == str(tmp_path / "w-1.out")
+    (tmp_path / "w-one.out").touch()
+    assert launch.output_file == str(tmp_path / "w-one.out")
+    assert Launch("launches/0001", "here", str(tmp_path), "1").output_file is None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from taskgraph_workers.launch.layout import layout
 from taskgraph_workers.launch.model import Demand, WorkerGroup
@@ -68,18 +70,49 @@ def test_a_sign_is_several_cores_where_a_bar_would_be_too_wide():
     assert lines[-1].startswith(".  free; one sign is 4 cores")
 
 
+def test_thirty_groups_have_a_sign_each():
+    """Digits come after letters; of very many groups the last ones share one."""
+    groups = [group(f"group_{at}", 1, inside(f"s{at}", 1 + at % 3)) for at in range(30)]
+    lines = picture(layout(groups, LASSEN, 4), LASSEN)
+    signs = [line[0] for line in lines if line[1:3] == "  "]
+    assert len(set(signs)) == len(signs) == 31
+    many = [group(f"group_{at}", 1, inside(f"s{at}")) for at in range(70)]
+    lines = picture(layout(many, LASSEN, 2), LASSEN)
+    assert sum(line.startswith("?  group_") for line in lines) == 29
+    assert any("$ 1, ? 29)" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def test_nodes_that_are_all_different_are_not_all_drawn():
+    """Those that are left out are counted."""
+    groups = [group(f"g{at}", 1, inside(f"s{at}", 30)) for at in range(20)]
+    lines = picture(layout(groups, LASSEN, 20), LASSEN)
+    assert sum(line.startswith("node ") for line in lines) == 16
+    assert "and 4 nodes more, none of them like these" in lines
+
+
+@pytest.mark.parametrize(
+    ("node", "bars"), [(Node(gpus=4), ["GPUs"]), (Node(36), ["cores"]), (Node(36, 0), ["cores"])]
+)
+def test_what_a_node_has_not_has_no_bar(node: Node, bars: list[str]):
+    """Neither where there are none, nor where nobody says."""
+    each = Demand("s", 1, 9) if node.cores else Demand("s", 1, 0, 2)
+    lines = picture(layout([group("w", 2, each)], node, 1), node)
+    assert [line.split()[0] for line in lines if line.startswith(" ")] == bars
+
+
 @settings(max_examples=100)
-@given(cases(workers=12))
-def test_a_picture_fits_the_terminal(case: tuple[list[WorkerGroup], Node]):
-    """In 80 columns, in ASCII, with every node in it, whatever there is to show."""
+@given(cases(workers=12), st.sampled_from((40, 80)))
+def test_a_picture_fits_the_terminal(case: tuple[list[WorkerGroup], Node], width: int):
+    """In its columns, in ASCII, with every node in it, whatever there is to show."""
     groups, node = case
     nodes = size(groups, node).nodes
     found = layout(groups, node, nodes)
-    lines = picture(found, node)
-    assert max(map(len, lines)) <= 80
+    lines = picture(found, node, width)
+    assert max(map(len, lines)) <= width
     assert all(map(str.isascii, lines))
-    alike = [line.partition(":")[0] for line in lines if line.startswith("node ")]
-    counts = [int(name.split("(")[1].split()[0]) if "(" in name else 1 for name in alike]
+    alike = [line for line in lines if line.startswith("node ")]
+    counts = [int(line.split("(")[1].split()[0]) if " alike" in line else 1 for line in alike]
     assert sum(counts) == nodes
 
 

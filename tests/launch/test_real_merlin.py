@@ -11,7 +11,7 @@ from merlin_services import MerlinServices
 from real_launch import Site, on_nodes, per_node, until
 from slurm_cluster import SlurmCluster
 
-pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.once]
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from real_launch import Site, on_nodes, per_node, until
 from slurm_cluster import SlurmCluster
 
-pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.once]
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 # A worker that takes one task of its queue, as Merlin writes it with $(LAUNCHER), and ends. With
 # GPUS_FIRST, tasks of the other queue wait until those with GPUs run.

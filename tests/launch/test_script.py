@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from needs import needs
-from scheduler_stand_in import WORKER, StandIn, running, start, text
+from scheduler_stand_in import SHELL, WORKER, StandIn, running, start, text
 from taskgraph_workers.errors import WorkersError
 from taskgraph_workers.launch.script import Script, is_ours, margin_of, render
 from taskgraph_workers.schedulers.base import Job
@@ -47,6 +47,20 @@ def test_a_signal_ends_them_warmly(tmp_path: Path, name: str):
         status, said = run.end()
     assert (status, sum(line.startswith("end") for line in run.log)) == (0, 2)
     assert said.count(f"got signal {name}") == 1
+
+
+def test_a_signal_to_everything_while_they_are_asked(tmp_path: Path):
+    """What asks them outlives it: without that nobody would ask them again."""
+    slow = SHELL.replace("{ kill -TERM", "{ (sleep 0.5; kill -TERM").replace("null; }", "null) & }")
+    script = Script(Job(), (start(2, f"trap '' USR1; {WORKER}"),), every_s=0.2)
+    text = render(script, StandIn(shell=slow))  # type: ignore[arg-type]
+    with running(text, tmp_path) as run:
+        run.wait_for("start", 2)
+        os.kill(run.process.pid, signal.SIGALRM)
+        run.until(lambda: "got signal ALRM" in run.said)
+        os.killpg(run.process.pid, signal.SIGUSR1)
+        status, _ = run.end()
+    assert (status, sum(line.startswith("end") for line in run.log)) == (0, 2)
 
 
 def test_the_margin_ends_them_warmly(tmp_path: Path):

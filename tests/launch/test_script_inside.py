@@ -11,6 +11,7 @@ import pytest
 from scheduler_stand_in import WORKER, Run, StandIn, running, start
 from taskgraph_workers.launch.script import Script, render
 from taskgraph_workers.schedulers.base import Job
+from taskgraph_workers.schedulers.slurm import SCHEDULER as SLURM
 
 # Both take their options away, and run the rest.
 SRUN = """#!/bin/bash
@@ -40,7 +41,11 @@ def text(*starts: object, walltime_s: int | None = None, **fields: object) -> st
     script = Script(Job(walltime_s=walltime_s), starts, every_s=0.2, **fields)  # type: ignore[arg-type]
     # The job's own functions have their names; Flux's would say otherwise.
     flux = StandIn(name="flux").shell.replace("echo 77", "echo inner").replace("requeued", "wrong")
-    return render(script, StandIn(name="slurm"), StandIn(name="flux", shell=flux))  # type: ignore[arg-type]
+    return render(
+        script,
+        StandIn(name="slurm", starts_flux=SLURM.starts_flux),
+        StandIn(name="flux", shell=flux),
+    )  # type: ignore[arg-type]
 
 
 def ended(run: Run) -> tuple[int, int, str]:

@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import itertools
 import sys
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from needs import lacking
 from taskgraph_workers.launch.model import LaunchError
 from taskgraph_workers.launch.widths import widest
+
+if find_spec("scipy") is None:
+    lacking("SciPy is not installed")
 
 Edges = list[tuple[str, str]]
 

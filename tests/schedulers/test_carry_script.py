@@ -72,6 +72,7 @@ def test_shares(tmp_path: Path, begin: Begin):
     assert sorted(index_of(note["name"]) for note in up) == [0, 0, 1, 1, 2, 3, 4]
     assert (len(run.noted("down")), run.noted("killed")) == (7, [])
     assert not list(folder.glob(".workers-*")), "the files with the environment are gone"
+    assert run.left == [], "nodes keep nothing"
 
 
 def test_only_main_processes_are_asked(tmp_path: Path, begin: Begin):
@@ -184,4 +185,5 @@ def test_jsrun(tmp_path: Path):
         ("b", "host1", "0,1"),
     ]
     assert sorted(index_of(note["name"]) for note in up) == [0, 0, 1, 1, 2, 2]
-    assert (len(run.noted("down")), run.noted("killed")) == (6, [])
+    assert (len(run.noted("down")), run.noted("killed"), run.left) == (6, [], [])
+    assert not (tmp_path / ".workers-123.end").exists()

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import sys
+import inspect
 from pathlib import Path
 
 import pytest
 
 from taskgraph_workers import schedulers
 from taskgraph_workers.schedulers import find, native
-from taskgraph_workers.schedulers.base import Answer, Command, SchedulerError
+from taskgraph_workers.schedulers.base import Answer, Command, Scheduler, SchedulerError
 
 
 @pytest.mark.parametrize("name", schedulers.NAMES)
@@ -18,39 +18,32 @@ def test_ours_are_found_by_name(name: str):
     assert find(name).tool
 
 
-@pytest.fixture
-def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A distribution that registers two schedulers, of which one can't be loaded."""
-    info = tmp_path / "site_scheduler-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: site-scheduler\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[taskgraph_workers.schedulers]\n"
-        "condor = site_scheduler:CONDOR\n"
-        "broken = site_scheduler:NOTHING\n"
-        "slurm = site_scheduler:NOTHING\n"
-    )
-    (tmp_path / "site_scheduler.py").write_text("class CONDOR:\n    name = 'condor'\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
-    sys.modules.pop("site_scheduler", None)
+@pytest.mark.parametrize("name", schedulers.NAMES)
+def test_ours_have_all_that_is_asked_for(name: str):
+    """Each has every part of the protocol, and takes what it says."""
+    for part, said in vars(Scheduler).items():
+        if not part.startswith("_"):
+            own = getattr(find(name), part)
+            if callable(said):
+                asked = list(inspect.signature(said).parameters)[1:]
+                assert list(inspect.signature(own).parameters) == asked, part
 
 
-@pytest.mark.usefixtures("foreign")
+@pytest.mark.usefixtures("site_scheduler")
 def test_others_are_found_by_entry_point():
     """A name that is none of ours is looked up among entry points; ours can't be replaced."""
     assert find("condor").name == "condor"
     assert find("slurm").tool == "sbatch"
 
 
-@pytest.mark.usefixtures("foreign")
+@pytest.mark.usefixtures("site_scheduler")
 def test_a_foreign_one_that_fails():
     """One that can't be loaded is an error that says whose it is."""
     with pytest.raises(SchedulerError, match=r"site_scheduler:NOTHING.* can't be loaded"):
         find("broken")
 
 
-@pytest.mark.usefixtures("foreign")
+@pytest.mark.usefixtures("site_scheduler")
 @pytest.mark.parametrize(("name", "hint"), [("slrum", "'slurm'"), ("condro", "'condor'")])
 def test_unknown_names(name: str, hint: str):
     """An unknown name is an error with the nearest one, of ours or of others."""

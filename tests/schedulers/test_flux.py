@@ -149,6 +149,12 @@ def test_names(name: str):
 # --- answers --------------------------------------------------------------------------------
 
 
+def test_output_files():
+    """Flux may write its ids with a letter of its own."""
+    assert FLUX.output_files(Job(output="w-{id}.out"), "fABC") == ("w-fABC.out", "w-ƒABC.out")
+    assert FLUX.output_files(Job(), "fABC") == ()
+
+
 @pytest.mark.parametrize("record", SAID["submitted"], ids=lambda record: record["command"])
 def test_submitted(record: dict[str, Any]):
     """The id, in ASCII, of what flux batch took; of the rest, what it said."""

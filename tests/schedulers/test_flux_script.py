@@ -44,6 +44,7 @@ def test_shares(tmp_path: Path, locale: str):
         *(f"b.c.j{JOB}.{index}.{node}" for index in range(2)),
     }
     assert (code, len(run.noted("down")), run.noted("killed")) == (0, 7, []), run.output
+    assert run.left == [], "nodes keep nothing"
 
 
 def test_only_main_processes_are_asked(tmp_path: Path):
@@ -110,7 +111,7 @@ def test_holders(tmp_path: Path):
         assert len(gpus) == len(set(gpus)) == {"0": 4, "1": 3, "2": 2}[rank]
     assert [note["cuda"] for note in up if note["name"].startswith("c")] == ["-1"]
     assert sorted(index_of(x["name"]) for x in up if x["name"].startswith("a")) == [0, 1, 2]
-    assert run.noted("killed") == []
+    assert (run.noted("killed"), run.left) == ([], [])
 
 
 def test_holders_that_do_not_fit(tmp_path: Path):

@@ -112,6 +112,12 @@ def test_quality_of_service():
         LSF.header(Job(qos="high"))
 
 
+def test_output_files():
+    """The id stands where it was asked for, in our way or in LSF's."""
+    assert LSF.output_files(Job(output="w-{id}.%J"), "42") == ("w-42.42",)
+    assert LSF.output_files(Job(), "42") == ()
+
+
 def test_submit():
     """The script is given by standard input, as every LSF reads its directives."""
     command = LSF.submit("/x/workers.lsf", "text")

@@ -147,6 +147,13 @@ def test_qsub_of_slurm(tmp_path: Path):
     ]
 
 
+def test_output_files():
+    """A name that is given is taken; one with an id is PBS's own, without the server's name."""
+    given = (Job("w", output=name) for name in ("out/a.txt", "out/a-{id}.txt", "{id}", None))
+    found = [PBS.output_files(job, "123.server") for job in given]
+    assert found == [("out/a.txt",), ("out/w.o123",), ("w.o123",), ()]
+
+
 def test_submitted():
     """The id, with its server; what else it says is the reason why there is none."""
     assert PBS.submit("/x/workers.pbs", "").argv == ("qsub", "/x/workers.pbs")

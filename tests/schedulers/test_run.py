@@ -45,6 +45,7 @@ def test_a_command_that_hangs(tmp_path: Path):
     answer = run(sh(f"echo some; sleep 600 & echo $! > {child}; wait"), timeout_s=0.5)
     assert answer.exit_code is None
     assert answer.stdout == "some\n"
+    assert answer.hung
     assert "no answer within 0.5 s" in answer.stderr
     stat = Path("/proc", child.read_text().strip(), "stat")
     deadline = time.monotonic() + 10

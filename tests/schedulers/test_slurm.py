@@ -45,6 +45,21 @@ def options(lines: list[str]) -> dict[str, str]:
     return read
 
 
+@pytest.mark.parametrize(
+    ("output", "files"),
+    [
+        ("w-{id}.out", ("w-41.out",)),
+        ("%x/%j.100%%", ("sim/41.100%",)),
+        ("%u-%j.out", ()),
+        ("%4j.out", ()),
+        (None, ()),
+    ],
+)
+def test_output_files(output: str | None, files: tuple[str, ...]):
+    """Id and job name are put in; a name with more in it is not known from here."""
+    assert SLURM.output_files(Job("sim", output=output), "41") == files
+
+
 def test_header():
     """A header with all there is: one option a line, values in quotes where need be."""
     assert SLURM.header(FULL) == [

@@ -152,8 +152,8 @@ def test_a_life(slurm: SlurmCluster, tmp_path: Path, ask: Ask):
     script.write_text("\n".join(lines))
     number = SLURM.submitted(ask(SLURM.submit(str(script), "")))
     other = SLURM.submitted(ask(SLURM.submit(str(script), "")))
-    assert set(SLURM.found(job.name, ask(SLURM.find()))) == {number, other}
-    assert SLURM.found("the", ask(SLURM.find())) == ()
+    assert set(SLURM.found(job.name, ask(SLURM.find(job.name)))) == {number, other}
+    assert SLURM.found("the", ask(SLURM.find("the"))) == ()
     slurm.wait_for(number, "RUNNING")
     state = SLURM.state(number, ask(SLURM.poll(number)))
     assert (state.phase, state.nodes) == ("running", "node[1-2]")

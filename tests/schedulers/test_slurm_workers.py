@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from needs import needs
 from slurm_cluster import SlurmCluster
 from slurm_workers import Workers, wait_until
 from taskgraph_workers.schedulers.base import Job, Start
@@ -147,6 +149,23 @@ def test_asked_while_they_start(workers: Workers):
     up, down = (sorted(line.split()[1] for line in workers.lines(w)) for w in ("up", "down"))
     assert up == down
     assert workers.left() == []
+
+
+def test_asked_while_slurm_is_away(workers: Workers):
+    """A step that Slurm refuses is asked for again, so that workers do end."""
+    (workers.folder / "srun").write_text(
+        "#!/bin/bash\n"
+        f'case $* in *end_here*) mkdir "{workers.folder}/refused" && exit 1 ;; esac\n'
+        f'exec {needs("srun")} "$@"\n'
+    )
+    (workers.folder / "srun").chmod(0o755)
+    path = f"--export=ALL,PATH={workers.folder}:{os.environ['PATH']}"
+    workers.submit(FOUR, workers.start(Start("free", (1, 1, 0, 0), ""), PLAIN), options=(path,))
+    workers.wait(2)
+    assert workers.stop() == "COMPLETED"
+    assert (workers.folder / "refused").exists()
+    assert len(workers.lines("down")) == 2
+    workers.gone()
 
 
 def test_canceled(workers: Workers):

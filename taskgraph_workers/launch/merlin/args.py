@@ -45,6 +45,9 @@ _SHORT_SWITCHES = {"-D": "--detach", "-E": "--task-events", "-B": "--beat"}
 #: Each worker is one process with a name and queues that we give it.
 _OURS = frozenset({"--concurrency", "--hostname", "--queues", "--autoscale"})
 
+#: What is handed on, and looked at besides.
+_KEPT = frozenset({"--loglevel", "--pool", "--prefetch-multiplier", "--disable-prefetch"})
+
 #: What several workers can't share, and what would take a worker out of the script's hands.
 _UNSHARED = {
     "--detach": "the script could not tell whether the worker still runs",
@@ -62,6 +65,7 @@ class WorkerArgs(NamedTuple):
 
     ``words`` are those to hand on, unquoted; ``concurrency`` is None where nothing is said;
     ``said`` is how it is written. ``name`` and ``queues`` are what ``-n`` and ``-Q`` would be.
+    ``prefetch`` is how many tasks each process takes at a time, None where nothing is said.
     ``faults`` and ``remarks`` are sentences: what makes it impossible, and what should be known.
     """
 
@@ -72,6 +76,7 @@ class WorkerArgs(NamedTuple):
     name: str | None = None
     queues: str | None = None
     loglevel: str | None = None
+    prefetch: str | None = None
     faults: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -169,7 +174,7 @@ def _next(
 
 
 def _take(reading: _Reading, option: str, value: str, written: list[str]) -> None:
-    if option in _OURS or option in ("--loglevel", "--pool"):
+    if option in _OURS or option in _KEPT:
         reading.values[option] = (value, " ".join(written))
     if option in _OURS:
         return
@@ -199,6 +204,7 @@ def _result(reading: _Reading) -> WorkerArgs:
         name=values.get("--hostname"),
         queues=values.get("--queues"),
         loglevel=values.get("--loglevel"),
+        prefetch="1" if "--disable-prefetch" in values else values.get("--prefetch-multiplier"),
         faults=tuple(reading.faults),
         remarks=tuple(reading.remarks),
     )

@@ -28,7 +28,7 @@ def batch(reader: Reader, raw: object, path: Path) -> Batch:
     if kind not in SCHEDULERS:
         what = f"{kind!r} is no type that Merlin knows: no task would run"
         hint = did_you_mean(kind, SCHEDULERS)
-        document.warn(what, (*path, "type"), hint, ("no task", "would run"))
+        document.warn(what, (*path, "type"), hint, never=())
     for key in ("reservation", "qos", "constraint"):
         if key in texts:
             what = f"Merlin drops {key!r}; launch puts it into the header of the script"
@@ -66,7 +66,7 @@ def workers(reader: Reader, block: dict[str, Any], steps: list[str]) -> tuple[Wo
         what = f"must be a mapping with at least one worker, not {said(raw)}"
         if raw == {}:
             what = "names no worker: Merlin refuses that"
-        reader.document.error(what, _WORKERS, "leave it out to have one for all steps")
+        reader.document.wrong(what, _WORKERS, "leave it out to have one for all steps")
         return None
     found: dict[str, Worker] = {}
     for key, value in schema.mapping(reader.document, raw, _WORKERS).items():
@@ -93,7 +93,7 @@ def _numbered(reader: Reader, found: Mapping[str, Worker]) -> None:
 def _worker(reader: Reader, name: str, raw: object, path: Path, steps: list[str]) -> Worker:
     document = reader.document
     if raw is None:
-        document.error("says nothing: Merlin fails on that", path, f"write {name}: {{}}")
+        document.wrong("says nothing: Merlin fails on that", path, f"write {name}: {{}}")
     block = schema.mapping(document, raw, path)
     schema.unknown(document, block, path, schema.WORKER, "a worker")
     strict.check(document, block, path, strict.WORKER)
@@ -117,7 +117,7 @@ def _steps(reader: Reader, raw: object, path: Path, steps: list[str]) -> tuple[s
     if found is None:
         return ("all",)
     if not found:
-        reader.document.error("names no step: Merlin fails on that", path, "write [all]")
+        reader.document.wrong("names no step: Merlin fails on that", path, "write [all]")
     for place, step in enumerate(found):
         if step != "all" and step not in steps:
             hint = did_you_mean(step, steps)

@@ -18,7 +18,7 @@ from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.parts import Part
 from taskgraph_workers.launch.merlin.queues import Clash, Group, unserved
 from taskgraph_workers.launch.merlin.walltimes import clock
-from taskgraph_workers.launch.model import WorkerGroup
+from taskgraph_workers.launch.model import MAY_NOT_START, NEVER_RUNS, NEVER_STARTS, WorkerGroup
 
 #: On Redis a task that nobody has acknowledged for so long is handed out again
 #: (Merlin's celeryconfig.py, visibility_timeout).
@@ -74,14 +74,14 @@ def _clash(clash: Clash, notes: Notes) -> None:
         notes.warn(what, group.path, group.worker.line, hint)
         return
     what = f"{group.name} never starts in Merlin: {first} serves queue {queues} already"
-    would = "would never start"
+    code = NEVER_STARTS
     if set(clash.first.queues) != set(group.queues):
         what = f"{group.name} is left out: {first} serves queue {queues} already, overlap is off"
-        would = "may not start"
+        code = MAY_NOT_START
     hint = "give its steps a task_queue of their own, or write overlap: true"
     if any(not step.queue_line for step in group.named):
         hint += "; steps without one share the queue merlin"
-    notes.never((group.name, would), what, (group.path, group.worker.line), hint)
+    notes.never((code, [group.name]), what, (group.path, group.worker.line), hint)
 
 
 def _closures(case: Case, notes: Notes) -> None:
@@ -109,7 +109,7 @@ def _unserved(case: Case, notes: Notes) -> None:
         what = f"no worker serves queue {queue}, that of {', '.join(map(_at, steps))}"
         hint = "the whole study can stall there: name the steps in a worker that starts"
         place = ("study",), steps[0].queue_line or steps[0].line
-        notes.never((listed(step.name for step in steps), "would not run"), what, place, hint)
+        notes.never((NEVER_RUNS, [step.name for step in steps]), what, place, hint)
 
 
 def _names(case: Case, notes: Notes) -> None:
@@ -164,18 +164,18 @@ def _written_names(case: Case, notes: Notes) -> None:
 
 
 def _prefetch(case: Case, notes: Notes) -> None:
+    """Workers of one process each that are told to take more than one task."""
     greedy = [
         group
         for group, workers in case.pairs
-        if "args" in group.worker.lines
-        and workers.number > 1
-        and not re.search("--(prefetch-multiplier|disable-prefetch)", group.worker.args)
+        if workers.number > 1
+        and parse(group.worker.args, case.options.environ).prefetch not in (None, "1")
     ]
     if greedy:
         names = listed(group.name for group in greedy)
-        what = f"{names}: every worker takes four tasks at a time, while others may have none"
-        line = greedy[0].worker.lines["args"]
-        notes.warn(what, (*greedy[0].path, "args"), line, "add --prefetch-multiplier 1 to args")
+        what = f"{names}: each worker takes more than one task, while others may have none"
+        line = greedy[0].worker.lines.get("args", greedy[0].worker.line)
+        notes.warn(what, (*greedy[0].path, "args"), line, "say --prefetch-multiplier 1 in args")
 
 
 def _gpus(case: Case, notes: Notes) -> None:
@@ -228,7 +228,7 @@ def _celery(case: Case, notes: Notes) -> None:
         line = next(step.line for step in case.spec.steps if step.name == second)
         what = f"with celery {case.celery} Merlin never runs {second} behind {first}, silently"
         hint = "install celery<5.7 beside Merlin"
-        notes.never((second, "would not run"), what, (("study",), line), hint)
+        notes.never((NEVER_RUNS, [second]), what, (("study",), line), hint)
 
 
 def no_merlin(notes: Notes) -> None:

@@ -9,15 +9,11 @@ expanded by samples, or none is (``study/dag.py``). A test asks Merlin's own cod
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from taskgraph_workers.launch.merlin.model import Spec, Step
-
-#: What makes a dependency one on all tasks of a step (maestrowf, ALL_COMBOS).
-_ALL = re.compile(r"_\*|\*")
+from taskgraph_workers.launch.merlin.model import Spec, Step, dependency
 
 #: One task of a step: its name, and the values of the parameters that it uses.
 _Task = tuple[str, tuple[str, ...]]
@@ -136,9 +132,9 @@ def _depends(step: Step, known: Mapping[str, Step]) -> dict[str, bool]:
     """The steps that a step waits for, and whether for all of their tasks."""
     found: dict[str, bool] = {}
     for written in step.depends:
-        name = _ALL.sub("", written)
+        name, everything = dependency(written)
         if name in known and name != step.name:
-            found[name] = found.get(name, False) or "*" in written
+            found[name] = found.get(name, False) or everything
     return found
 
 

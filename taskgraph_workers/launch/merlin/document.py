@@ -19,7 +19,7 @@ from taskgraph_workers.config.unread import (
     unreadable,
 )
 from taskgraph_workers.errors import TWICE, Path, Problem, said
-from taskgraph_workers.launch.model import NEVER, LaunchError
+from taskgraph_workers.launch.model import NEVER_RUNS, OF_KEY, LaunchError
 
 # A shorter file without anchors is not looked at for its size: that would read it twice.
 _LONG = 1024**2
@@ -95,10 +95,21 @@ class Document:
         """Note something that can't be launched."""
         self._note(Problem(message, path, hint))
 
-    def warn(self, message: str, path: Path, hint: str = "", never: Sequence[str] = ()) -> None:
-        """Note something that the user should know; ``never`` is what keeps what from running."""
+    def wrong(self, message: str, path: Path, hint: str = "") -> None:
+        """The same with a message that goes on from the last key, as in "must be a list"."""
+        self._note(Problem(message, path, hint, code=OF_KEY))
+
+    def warn(
+        self, message: str, path: Path, hint: str = "", never: Sequence[str] | None = None
+    ) -> None:
+        """Note something that the user should know; ``never`` are steps that it keeps from running.
+
+        Without any in it, it keeps all of them.
+        """
         problem = Problem(message, path, hint, "warning")
-        self._note(replace(problem, code=NEVER, names=tuple(never)) if never else problem)
+        if never is not None:
+            problem = replace(problem, code=NEVER_RUNS, names=tuple(never))
+        self._note(problem)
 
     def _note(self, problem: Problem) -> None:
         line, column = self._place(problem.path)

@@ -95,7 +95,7 @@ def _dropped(run: Run, tool: str) -> None:
             run.warn(f"Merlin drops {key!r} of a step", key)
     for other, key in RAW_KEY.items():
         if other != tool and run.run.get(key):
-            what = f"has no effect: the launcher of this step is {tool}"
+            what = f"{key} has no effect: the launcher of this step is {tool}"
             run.warn(what, key, f"write {RAW_KEY[tool]}: ..., if it is meant")
     if tool == "jsrun":
         _sets(run)

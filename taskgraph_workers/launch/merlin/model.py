@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -49,6 +50,19 @@ class Batch:
     def scheduler(self) -> str | None:
         """The scheduler that the type stands for, if any."""
         return SCHEDULERS.get(self.type)
+
+
+#: What makes a dependency one on all tasks of a step (maestrowf, ALL_COMBOS).
+_ALL = re.compile(r"_\*|\*")
+
+
+def dependency(written: str) -> tuple[str, bool]:
+    """The step that an entry of ``depends`` names, and whether it stands for all of its tasks.
+
+    >>> dependency("step_1"), dependency("step_1_*")
+    (('step_1', False), ('step_1', True))
+    """
+    return _ALL.sub("", written), "*" in written
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from taskgraph_workers.config.locate import Source
 from taskgraph_workers.errors import Path, Problem
-from taskgraph_workers.launch.model import NEVER, LaunchError
+from taskgraph_workers.launch.model import LaunchError
 
 #: Where the workers of a spec stand.
 WORKERS: Path = ("merlin", "resources", "workers")
@@ -29,11 +29,11 @@ class Notes:
         self._add(Problem(message, path, hint, "warning", self.file, line))
 
     def never(
-        self, names: tuple[str, str], message: str, place: tuple[Path, int], hint: str
+        self, about: tuple[str, Sequence[str]], message: str, place: tuple[Path, int], hint: str
     ) -> None:
-        """Note why something would not run: what, and what it would not do."""
+        """Note why something would not run; ``about`` are the problem's code and names."""
         problem = Problem(message, place[0], hint, "warning", self.file, place[1])
-        self._add(replace(problem, code=NEVER, names=names))
+        self._add(replace(problem, code=about[0], names=tuple(about[1])))
 
     def _add(self, problem: Problem) -> None:
         if problem not in self._problems:

@@ -26,7 +26,7 @@ def parameters(document: Document, variables: Variables) -> dict[str, tuple[str,
     for name, texts in found.items():
         if len(texts) != rows:
             what = f"has {len(texts)} values, and another parameter {rows}: all must have as many"
-            document.error(what, (*_TOP, name))
+            document.wrong(what, (*_TOP, name))
     return found
 
 
@@ -36,7 +36,7 @@ def _values(document: Document, block: dict[str, Any], path: Path) -> list[Any] 
         document.error(f"values must be a list, not {said(values)}", (*path, "values"))
         return None
     if not values:
-        document.error("has no values: Merlin would run no task", (*path, "values"))
+        document.wrong("has no values: Merlin would run no task", (*path, "values"))
         return None
     return values
 

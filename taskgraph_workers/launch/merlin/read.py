@@ -78,5 +78,5 @@ def _description(reader: Reader) -> str:
     for key in ("name", "description"):
         if not block.get(key):
             at = ("description", key) if key in block else ("description",)
-            document.error(f"needs a {key}", at)
+            document.wrong(f"needs a {key}", at)
     return reader.text(block.get("name"), ("description", "name")) or ""

@@ -56,7 +56,8 @@ class Run:
     def warn(self, what: str, key: str = "cmd", hint: str = "", fatal: bool = False) -> None:
         """Note something that the user should know; a ``fatal`` one keeps the step from running."""
         path = self.at(key if key in self.run else "cmd")
-        self.reader.document.warn(what, path, hint, (self.name, "would not run") if fatal else ())
+        never = (self.name,) if fatal else None
+        self.reader.document.warn(what, path, hint, never)
 
     def fail(self, what: str, key: str = "cmd") -> None:
         """Name the step as one whose size can't be read."""
@@ -75,7 +76,7 @@ class Run:
         if raw is None or isinstance(raw, dict):
             text = (raw or {}).get("type")
             return self.reader.fixed(text, (*self.at("batch"), "type")) or default
-        self.reader.document.error(f"must be a mapping, not {said(raw)}", self.at("batch"))
+        self.reader.document.wrong(f"must be a mapping, not {said(raw)}", self.at("batch"))
         return default
 
     def is_shell(self, default: str | None) -> bool:

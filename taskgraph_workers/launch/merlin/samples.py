@@ -33,7 +33,7 @@ def samples(document: Document, reader: Reader, block: object) -> Samples:
     generate = schema.mapping(document, raw.get("generate"), (*_TOP, "generate"))
     schema.refused(document, generate, (*_TOP, "generate"), schema.GENERATE, "samples.generate")
     if raw.get("generate") is not None and not generate.get("cmd"):
-        document.error("needs a cmd", (*_TOP, "generate"))
+        document.wrong("needs a cmd", (*_TOP, "generate"))
     columns = reader.texts(raw.get("column_labels"), (*_TOP, "column_labels"))
     if not columns:
         document.error("samples need column_labels: Merlin fails without them", _TOP)

@@ -58,7 +58,7 @@ def mapping(document: Document, value: object, path: Path) -> dict[str, Any]:
         return {}
     if isinstance(value, dict):
         return {str(key): each for key, each in value.items()}
-    document.error(f"must be a mapping, not {said(value)}", path)
+    document.wrong(f"must be a mapping, not {said(value)}", path)
     return {}
 
 

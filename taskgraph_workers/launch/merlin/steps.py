@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin import schema, strict
-from taskgraph_workers.launch.merlin.model import Step
+from taskgraph_workers.launch.merlin.model import Step, dependency
 from taskgraph_workers.launch.merlin.sizing import Header, demand
 from taskgraph_workers.launch.merlin.values import Reader
 
-_FUNNEL = re.compile(r"_\*|\*")
 #: What makes Merlin run a step for each sample, besides the columns' names.
 _SAMPLE_WORDS = frozenset(
     {
@@ -39,7 +37,7 @@ class Steps:
         """All of them; a fault where there is none."""
         raw = self.document.value.get("study")
         if raw is not None and not isinstance(raw, list):
-            self.document.error(f"must be a list of steps, not {said(raw)}", ("study",))
+            self.document.wrong(f"must be a list of steps, not {said(raw)}", ("study",))
             return ()
         if not raw:
             self.document.error("a spec needs at least one step", ("study",))
@@ -76,7 +74,7 @@ class Steps:
             return self.reader.variables.replace(value)
         if value is None or value == "":
             at = (*path, key) if key in block else path
-            self.document.error(f"needs a {key}", at)
+            self.document.wrong(f"needs a {key}", at)
             return None
         return self.reader.text(value, (*path, key))
 
@@ -154,7 +152,7 @@ class Steps:
         fine = len(names) == len(steps)
         for step in steps:
             for parent in step.depends:
-                base = _FUNNEL.sub("", parent)
+                base, _ = dependency(parent)
                 if base not in names:
                     fine = False
                     path = (*self._path(step)[:-1], "run", "depends")
@@ -163,7 +161,7 @@ class Steps:
         return fine and self._no_circle(names)
 
     def _no_circle(self, names: dict[str, Step]) -> bool:
-        left = {name: {_FUNNEL.sub("", each) for each in names[name].depends} for name in names}
+        left = {name: {dependency(each)[0] for each in names[name].depends} for name in names}
         while free := [name for name, parents in left.items() if not parents & left.keys()]:
             for name in free:
                 del left[name]
@@ -189,10 +187,10 @@ class Steps:
         return tuple(replace(step, parameters=frozenset(used[step.name])) for step in steps)
 
     def _parents(self, step: Step) -> set[str]:
-        funnels = {_FUNNEL.sub("", each) for each in step.depends if "*" in each}
-        return {each for each in step.depends if "*" not in each} | (
-            self.workspaces[step.name] - funnels
-        )
+        depends = [dependency(each) for each in step.depends]
+        funnels = {name for name, everything in depends if everything}
+        own = {name for name, everything in depends if not everything}
+        return own | (self.workspaces[step.name] - funnels)
 
 
 def _texts(value: object) -> list[str]:

@@ -35,7 +35,7 @@ class Reader:
         if value is None or value == "":
             return None
         if isinstance(value, (dict, list, tuple, set, bytes)):
-            self.document.error(f"must be a text, not {said(value)}", path)
+            self.document.wrong(f"must be a text, not {said(value)}", path)
             return None
         if not isinstance(value, str):
             written = self.document.written(path) or str(value)
@@ -77,7 +77,7 @@ class Reader:
                 return None
             return self.counted(text, path, least, written=value)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _TOO_LARGE:
-            self.document.error(f"must be a whole number from {least}, not {said(value)}", path)
+            self.document.wrong(f"must be a whole number from {least}, not {said(value)}", path)
             return None
         return value
 
@@ -89,7 +89,7 @@ class Reader:
             number = -1
         if number < least:
             shown = written if written == text else f"{written}, which is {text!r},"
-            self.document.error(f"must be a whole number from {least}, not {shown}", path)
+            self.document.wrong(f"must be a whole number from {least}, not {shown}", path)
             return None
         if text == written:
             hint = f"leave out the quotes: {text}"
@@ -100,7 +100,7 @@ class Reader:
         """True or false."""
         if value is None or isinstance(value, bool):
             return default if value is None else value
-        self.document.error(f"must be true or false, not {said(value)}", path)
+        self.document.wrong(f"must be true or false, not {said(value)}", path)
         return default
 
     def texts(self, value: object, path: Path) -> tuple[str, ...] | None:
@@ -109,7 +109,7 @@ class Reader:
             return None
         if not isinstance(value, list):
             hint = f"write [{value}]" if isinstance(value, str) else ""
-            self.document.error(f"must be a list, not {said(value)}", path, hint)
+            self.document.wrong(f"must be a list, not {said(value)}", path, hint)
             return None
         found: list[str] = []
         for place, each in enumerate(value):

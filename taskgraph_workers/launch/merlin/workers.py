@@ -37,16 +37,22 @@ def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> 
     _check_name(group, notes)
     count = counted(group, args, batch, options, notes)
     demands = (step.demand for step in group.steps if step.demand is not None)
-    return WorkerGroup(
+    made = WorkerGroup(
         name=group.name,
         number=count.number,
         demands=tuple(_on(demand, options.node) for demand in demands),
         command=_command(group, args, options, notes),
         named=tuple(step.name for step in group.named),
         queues=tuple(options.queue_tag + queue for queue in group.queues),
+        unread=tuple(step.name for step in group.steps if step.demand is None),
         why=count.why,
         line=worker.line,
     )
+    if not made.holds or not any(demand.gpus for demand in made.demands):
+        return made
+    from taskgraph_workers.launch.env import detected
+
+    return replace(made, tried=detected())
 
 
 def _on(demand: Demand, node: Node | None) -> Demand:
@@ -129,6 +135,9 @@ def _command(group: Group, args: WorkerArgs, options: Options, notes: Notes) -> 
     if args.loglevel is None:
         # Merlin writes its own level where none is said.
         words += ["-l", "INFO"]
+    if args.prefetch is None:
+        # Celery's own is 4: one of our workers would hold tasks back while others have none.
+        words += ["--prefetch-multiplier", "1"]
     served = ",".join(options.queue_tag + queue for queue in group.queues)
     for step in group.steps:
         if "," in step.queue:

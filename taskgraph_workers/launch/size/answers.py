@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from taskgraph_workers.errors import counted
 from taskgraph_workers.launch.model import Demand, Size, Stage, WorkerGroup
 from taskgraph_workers.launch.size import words
+from taskgraph_workers.launch.size.beside import Beside, Fewest, beside
 from taskgraph_workers.launch.size.build import AXES, asked, build, counting, is_split, kind_of
 from taskgraph_workers.launch.size.certain import Certain, certain
 from taskgraph_workers.launch.size.kinds import Counts, Kind, Problem, leanest
-from taskgraph_workers.launch.size.rounding import rounded_up
-from taskgraph_workers.launch.size.shrink import shrink
-from taskgraph_workers.launch.size.work import OutOfWork, Work
-from taskgraph_workers.launch.size.worst import Climb, Worst
+from taskgraph_workers.launch.size.seats import width
+from taskgraph_workers.launch.size.work import Work
+from taskgraph_workers.launch.size.worst import Worst, worst_of
 from taskgraph_workers.machines import Node
 
 #: Steps of work for one answer: some tenths of a second at the most.
@@ -49,41 +49,31 @@ def _as_written(demand: Demand) -> int:
 # --- packed ---------------------------------------------------------------------------------
 
 
-def packed_size(groups: Sequence[WorkerGroup], node: Node) -> Size:
-    """The fewest nodes that hold every mixture of tasks that the workers may run at once."""
+def packed_size(groups: Sequence[WorkerGroup], node: Node, both: Beside | None = None) -> Size:
+    """The fewest nodes that hold every mixture of tasks that the workers may run at once.
+
+    ``both`` are the workers that hold and the others, where there are both: see
+    :func:`~taskgraph_workers.launch.size.beside.beside`.
+    """
     problem = leanest(build(groups, node))
     found = worst_of(problem, Work(WORK))
-    return Size(
-        found.upper,
-        found.lower == found.upper,
-        (*_takes(groups), *_explained(found, groups, problem)),
-    )
+    both = both or beside(groups, node)
+    if both is None:
+        lines = _explained(found, groups, problem)
+        exact = found.lower == found.upper
+        return Size(found.upper, exact, (*_takes(groups), *lines), cut_short=not exact)
+    few = both.fewest(found.lower, sure=False)
+    exact = few.lower == few.upper
+    found = found._replace(upper=found.lower if exact else few.upper)
+    lines = [*_explained(found, groups, problem), *_kept(few, found.lower)]
+    return Size(few.upper, exact, (*_takes(groups), *lines), found.lower < found.upper)
 
 
-def worst_of(problem: Problem, work: Work) -> Worst:
-    """The worst mixture: found directly, and for many workers by way of fewer of them."""
-    climb = Climb(problem, work)
-    few = _by_fewer(problem, climb, work)
-    if few is not None and few <= climb.lower:
-        return climb.found(climb.lower)
-    found = climb.run()
-    if found.lower == found.upper:
-        return found
-    bounds = [found.upper, few, rounded_up(problem)]
-    return found._replace(upper=max(found.lower, min(each for each in bounds if each is not None)))
-
-
-def _by_fewer(problem: Problem, climb: Climb, work: Work) -> int | None:
-    """A bound for every mixture, from the worst mixture of fewer workers."""
-    if not climb.corner.picks or problem.ways == 1:
-        return None
-    picks, runs = climb.corner.picks, climb.corner.packing.runs
-    try:
-        with work.part(work.left // 2) as part:
-            smaller, saved = shrink(problem, picks, runs, part)
-            return saved + Climb(smaller, part).run().upper if saved else None
-    except OutOfWork:
-        return None
+def _kept(few: Fewest, lower: int) -> Iterator[str]:
+    """Why it takes more nodes where some workers can't move any more."""
+    if lower < few.lower == few.upper:
+        nodes = counted(few.upper, "node")
+        yield f"wherever workers that hold are, some mixture of the others' tasks takes {nodes}"
 
 
 def _takes(groups: Sequence[WorkerGroup]) -> list[str]:
@@ -120,11 +110,19 @@ def mixture(counts: Counts, groups: Sequence[WorkerGroup], problem: Problem) -> 
     for group in groups:
         for demand in counting(group):
             named.setdefault(kind_of(demand, axes), {})[demand.step] = None
-    return ", ".join(
-        f"{count} x {' or '.join(named[kind])}"
-        for count, kind in zip(counts, problem.kinds)
-        if count
-    )
+    parts = []
+    for at, (kind, count) in enumerate(zip(problem.kinds, counts)):
+        plain = _plain(kind, axes)
+        if at in problem.homes:
+            parts += ["workers that hold"] if count and any(plain.need) else []
+        elif count:
+            parts.append(f"{count} x {' or '.join(named[plain])}")
+    return ", ".join(parts)
+
+
+def _plain(kind: Kind, axes: Sequence[int]) -> Kind:
+    """A kind without the axis of homes."""
+    return Kind(kind.nodes, kind.need[: len(axes)])
 
 
 def _bounds(counts: Counts, nodes: int, groups: Sequence[WorkerGroup], problem: Problem) -> str:
@@ -142,35 +140,63 @@ def _bounds(counts: Counts, nodes: int, groups: Sequence[WorkerGroup], problem: 
 # --- certain --------------------------------------------------------------------------------
 
 
-def certain_size(groups: Sequence[WorkerGroup], node: Node, packed: Size) -> Size:
+def certain_size(
+    groups: Sequence[WorkerGroup], node: Node, packed: Size, both: Beside | None = None
+) -> Size:
     """The fewest nodes on which no order of arrival leaves a task waiting."""
     if all(group.holds for group in groups):
         why = "every worker holds what its tasks take from its start on, so that none ever waits"
         return Size(packed.nodes, packed.exact, (why,))
+    both = both or beside(groups, node)
+    low = packed.nodes if packed.exact else 0
+    if both is not None:
+        few = both.fewest(low, sure=True)
+        lines, cut_short = _seated(few, groups, node, both)
+        return Size(few.upper, few.lower == few.upper, lines, cut_short)
     problem = build(groups, node)
     found = certain(problem, Work(WORK))
-    nodes = max(found.upper, packed.nodes if packed.exact else 0)
-    exact = found.lower == found.upper or (packed.exact and packed.nodes == nodes)
-    return Size(nodes, exact, tuple(_waits(found, groups, problem)))
+    nodes = max(found.upper, low)
+    exact = nodes in (found.lower, low)
+    lines = tuple(_waits(found, groups[found.group], groups, problem))
+    return Size(nodes, exact, lines, found.lower < found.upper)
 
 
-def _waits(found: Certain, groups: Sequence[WorkerGroup], problem: Problem) -> list[str]:
-    group = groups[found.group]
+def _seated(
+    few: Fewest, groups: Sequence[WorkerGroup], node: Node, both: Beside
+) -> tuple[tuple[str, ...], bool]:
+    """Where workers that hold are, and what may become of the other nodes.
+
+    And whether the search for fewer of these was cut short.
+    """
+    found, problem = both.certain(few.seats), both.problem(few.seats)
+    if found.upper > few.upper:
+        found = both.certain(few.seats, few.upper)
+        problem = both.problem(few.seats, few.upper)
+    if few.lower == few.upper:
+        found = found._replace(upper=found.lower)
+    others = [group for group in groups if not group.holds]
+    on = counted(width(few.seats), "node")
+    head = f"with workers that hold on {on}, where they stay, and others' tasks beside them:"
+    lines = _waits(found, others[found.group], groups, problem)
+    return (head, *lines), found.lower < found.upper
+
+
+def _waits(
+    found: Certain, group: WorkerGroup, groups: Sequence[WorkerGroup], problem: Problem
+) -> list[str]:
+    """Who waits on one node less, and how the others' tasks keep it from its nodes."""
     axes = asked(groups)
-    step = next(d.step for d in counting(group) if kind_of(d, axes) == found.kind)
-    lines = []
+    kind = _plain(found.kind, axes)
+    step = next(demand.step for demand in counting(group) if kind_of(demand, axes) == kind)
+    nodes = counted(found.blocked.lower, "node")
+    lines = [f"the other workers' tasks always leave room for {step}"]
     if found.blocked.runs:
         ways = "; ".join(
             f"{counted(times, 'node')} with {mixture(pattern, groups, problem)}"
             for pattern, times in found.blocked.runs
         )
-        lines.append(
-            f"the other workers' tasks can leave no room for {step} on"
-            f" {counted(found.blocked.lower, 'node')} ({ways})"
-        )
-    else:
-        lines.append(f"the other workers' tasks always leave room for {step}")
-    lines.append(f"and a task of it takes {counted(found.kind.nodes, 'node')} more")
+        lines = [f"the other workers' tasks can leave no room for {step} on {nodes} ({ways})"]
+    lines.append(f"and a task of it takes {counted(kind.nodes, 'node')} more")
     if found.lower < found.upper:
         lines = [
             f"{counted(found.upper, 'node')} are surely enough, and"
@@ -188,6 +214,7 @@ def useful_size(
     """The packed size of the worst stage: no more workers than there can be tasks."""
     lower = upper = 0
     why: tuple[str, ...] = ()
+    cut_short = False
     work = WORK // max(len(stages), 1)
     stages = _distinct(stages)
     for number, stage in enumerate(stages, 1):
@@ -198,9 +225,11 @@ def useful_size(
             lower = max(lower, found.lower)
             head = f"stage {number} of {len(stages)} takes most: {', '.join(stage.tasks)}"
             why = (head, *_explained(found, groups, problem))
+            cut_short = found.lower < found.upper
     # Workers need one node to be on, and never more than all of them at their worst.
     upper = min(max(upper, 1), packed.nodes)
-    return Size(upper, upper == max(lower, 1) and not is_split(groups), why)
+    exact = upper == max(lower, 1) and not is_split(groups)
+    return Size(upper, exact, why, cut_short)
 
 
 def _distinct(stages: Sequence[Stage]) -> list[Stage]:

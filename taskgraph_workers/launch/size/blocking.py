@@ -83,24 +83,29 @@ def _between(search: _Search, floor: int, upper: int) -> Blocked:
 def minimal(problem: Problem, kind: Kind, work: Work) -> Iterator[Pattern]:
     """The patterns that block a node for a part of a kind, and without any of their parts don't.
 
-    Raises OutOfWork where they are too many.
+    What is at home on a node stays there. Raises OutOfWork where they are too many.
     """
     limits = [
-        min(problem.rank(1 << at), most(each.need, problem.capacity))
+        min(problem.rank(1 << at), most(each.need, problem.capacity)) * (at not in problem.homes)
         for at, each in enumerate(problem.kinds)
     ]
     found = 0
-    for pattern in _blocking(problem, kind, limits, work):
-        if problem.can_run(pattern) and _is_minimal(problem, kind, pattern):
-            found += 1
-            if found > MOST_PATTERNS:
-                raise OutOfWork
-            yield pattern
+    for home in problem.starts:
+        for pattern in _blocking(problem, kind, limits, home, work):
+            if problem.can_run(pattern) and _is_minimal(problem, kind, pattern):
+                found += 1
+                if found > MOST_PATTERNS:
+                    raise OutOfWork
+                yield pattern
 
 
-def _blocking(problem: Problem, kind: Kind, limits: Sequence[int], work: Work) -> Iterator[Pattern]:
+def _blocking(
+    problem: Problem, kind: Kind, limits: Sequence[int], home: int | None, work: Work
+) -> Iterator[Pattern]:
     """Patterns that block, none with more than it takes of its last kind."""
-    pattern = [0] * len(limits)
+    pattern, capacity = [0] * len(limits), problem.capacity
+    if home is not None:
+        pattern[home], capacity = 1, less(capacity, problem.kinds[home].need)
 
     def below(at: int, room: tuple[int, ...]) -> Iterator[Pattern]:
         work.spend()
@@ -108,6 +113,9 @@ def _blocking(problem: Problem, kind: Kind, limits: Sequence[int], work: Work) -
             yield tuple(pattern)
             return
         if at == len(limits):
+            return
+        if not limits[at]:
+            yield from below(at + 1, room)
             return
         need = problem.kinds[at].need
         for count in range(min(limits[at], most(need, room)) + 1):
@@ -118,7 +126,7 @@ def _blocking(problem: Problem, kind: Kind, limits: Sequence[int], work: Work) -
                 break
         pattern[at] = 0
 
-    yield from below(0, problem.capacity)
+    yield from below(0, capacity)
 
 
 def _is_minimal(problem: Problem, kind: Kind, pattern: Pattern) -> bool:
@@ -127,8 +135,8 @@ def _is_minimal(problem: Problem, kind: Kind, pattern: Pattern) -> bool:
         room = less(room, each.need, count)
     return all(
         most(kind.need, less(room, each.need, -1))
-        for each, count in zip(problem.kinds, pattern)
-        if count
+        for at, (each, count) in enumerate(zip(problem.kinds, pattern))
+        if count and at not in problem.homes
     )
 
 

@@ -79,7 +79,7 @@ def build(
     free: list[set[int]] = [set() for _ in groups]
     limited: dict[str, list[tuple[int, int]]] = {}
     for index, group in enumerate(groups):
-        whole = bound(group)[0] if group.holds and group.demands else None
+        whole = bound(group)[0] if group.holds else None
         for demand in group.demands:
             most = limits.get(demand.step)
             if most == 0:

@@ -56,8 +56,9 @@ def certain(problem: Problem, work: Work) -> Certain:
 
 def _cases(problem: Problem) -> list[_Case]:
     cases = []
+    homes = set(problem.homes)
     for group, number in enumerate(problem.numbers):
-        kinds = [problem.kinds[kind] for kind in problem.free[group]]
+        kinds = [problem.kinds[kind] for kind in problem.free[group] - homes]
         others = problem.without(group)
         for kind in kinds:
             covered = any(other != kind and other.covers(kind) for other in kinds)

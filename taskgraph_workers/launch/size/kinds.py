@@ -51,7 +51,9 @@ class Problem:
     """Nodes of one capacity, kinds of tasks, and groups of workers that run them.
 
     ``free`` are, for each group, the kinds that there may be any number of; ``lots`` are the
-    others.
+    others. ``homes`` are kinds that are there from the start, and which no node has two of: what
+    workers that hold take of a node, together. On other nodes there is no such part, unless one
+    of the homes takes nothing: then every node is one of them.
     """
 
     capacity: tuple[int, ...]
@@ -59,6 +61,7 @@ class Problem:
     numbers: tuple[int, ...]
     free: tuple[frozenset[int], ...]
     lots: tuple[Lot, ...] = ()
+    homes: tuple[int, ...] = ()
     _ranks: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
 
     def rank(self, mask: int) -> int:
@@ -82,33 +85,52 @@ class Problem:
     def family(self) -> tuple[tuple[tuple[int, ...], int], ...]:
         """Sets of kinds, each with its rank, that tell whether there are too many tasks.
 
-        Where the kinds are few these are all sets whose rank no others' ranks imply.
+        Where the kinds that workers choose between are few these are all sets whose rank no
+        others' ranks imply.
         """
+        masks: set[int] = set()
+        for part in self._parts:
+            if bin(part).count("1") <= MOST_KINDS:
+                masks.update(mask for mask in _subsets(part) if self._tells(mask, part))
+            else:
+                single = {1 << kind for kind in range(len(self.kinds))}
+                masks |= {mask & part for mask in {*single, part, *map(_mask, self.free)}} - {0}
         kinds = range(len(self.kinds))
-        if len(kinds) <= MOST_KINDS:
-            masks = [mask for mask in range(1, 1 << len(kinds)) if self._tells(mask)]
-        else:
-            single = (1 << kind for kind in kinds)
-            masks = sorted({*single, (1 << len(kinds)) - 1, *map(_mask, self.free)} - {0})
         return tuple(
-            (tuple(kind for kind in kinds if mask >> kind & 1), self.rank(mask)) for mask in masks
+            (tuple(kind for kind in kinds if mask >> kind & 1), self.rank(mask))
+            for mask in sorted(masks)
         )
 
-    def _tells(self, mask: int) -> bool:
+    @cached_property
+    def _parts(self) -> tuple[int, ...]:
+        """The kinds, in sets that share no worker."""
+        runs = [_mask(kinds) for kinds in self.free]
+        for lot in self.lots:
+            for group in lot.groups:
+                runs[group] |= 1 << lot.kind
+        parts = [1 << kind for kind in range(len(self.kinds))]
+        for run in runs:
+            joined = [part for part in parts if part & run]
+            parts = [part for part in parts if not part & run]
+            parts += [sum(joined)] if joined else []
+        return tuple(parts)
+
+    def _tells(self, mask: int, within: int) -> bool:
         """Whether a set has less rank than any larger one, and less than its parts together.
 
-        A larger one doesn't count where it is larger by kinds that nobody can run: that such a
-        set is the sum of its parts would be told by this one.
+        Larger ones are only looked at within a set; the kinds outside of it share no worker. They
+        don't count where they are larger by kinds that nobody can run: that such a set is the sum
+        of its parts would be told by this one.
         """
-        rank, part = self.rank(mask), (mask - 1) & mask
-        for bit in (1 << kind for kind in range(len(self.kinds))):
-            if not mask & bit and self.rank(bit) and self.rank(mask | bit) == rank:
-                return False
-        while part:
-            if self.rank(part) + self.rank(mask ^ part) == rank:
-                return False
-            part = (part - 1) & mask
-        return True
+        rank = self.rank(mask)
+        more = (1 << kind for kind in range(len(self.kinds)) if within & ~mask & 1 << kind)
+        if any(self.rank(bit) and self.rank(mask | bit) == rank for bit in more):
+            return False
+        return all(
+            self.rank(part) + self.rank(mask ^ part) != rank
+            for part in _subsets(mask)
+            if part != mask
+        )
 
     @cached_property
     def clusters(self) -> tuple[tuple[tuple[int, ...], int], ...]:
@@ -125,7 +147,7 @@ class Problem:
 
     def can_run(self, counts: Sequence[int]) -> bool:
         """Whether the workers can surely run so many tasks of each kind at once."""
-        if len(self.kinds) <= MOST_KINDS:
+        if all(bin(part).count("1") <= MOST_KINDS for part in self._parts):
             return self.allows(counts)
         groups = [[g for g, free in enumerate(self.free) if k in free] for k in range(len(counts))]
         return most_tasks(self.numbers, list(zip(counts, groups))) == sum(counts)
@@ -137,6 +159,13 @@ class Problem:
             for members, rank in self.family
             if kind in members
         )
+
+    @property
+    def starts(self) -> tuple[int | None, ...]:
+        """How a node can be before any task comes: a home, or None where there is nothing."""
+        every = any(not any(self.kinds[home].need[:-1]) for home in self.homes)
+        some = tuple(home for home in self.homes if self.rank(1 << home))
+        return some if every else (None, *some)
 
     @property
     def ways(self) -> int:
@@ -182,7 +211,7 @@ class Problem:
     def without(self, group: int) -> Problem:
         """The same with one worker of a group less."""
         numbers = tuple(n - (at == group) for at, n in enumerate(self.numbers))
-        return Problem(self.capacity, self.kinds, numbers, self.free, self.lots)
+        return Problem(self.capacity, self.kinds, numbers, self.free, self.lots, self.homes)
 
 
 def leanest(problem: Problem) -> Problem:
@@ -213,3 +242,11 @@ def _is_covered(kinds: Sequence[Kind], kind: int, by: Iterable[int], itself: boo
 
 def _mask(kinds: Iterable[int]) -> int:
     return sum(1 << kind for kind in kinds)
+
+
+def _subsets(mask: int) -> Iterator[int]:
+    """Every set of some of these kinds, but the empty one."""
+    part = mask
+    while part:
+        yield part
+        part = (part - 1) & mask

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from taskgraph_workers.errors import Problem, counted
 from taskgraph_workers.launch.model import (
     MODES,
+    OPTION,
     LaunchError,
     Size,
     Sizing,
@@ -20,6 +22,7 @@ from taskgraph_workers.launch.size.answers import (
     packed_size,
     useful_size,
 )
+from taskgraph_workers.launch.size.beside import beside
 from taskgraph_workers.launch.size.build import unknown
 from taskgraph_workers.launch.size.refuse import MOST, beyond, refusals, too_many_nodes
 from taskgraph_workers.machines import Node
@@ -43,15 +46,19 @@ def size(
         what = "there is no worker to launch"
         raise LaunchError(Problem(what, hint="say how many: number: 1"))
     problems = beyond(groups, node, given)
+    unread = tuple(dict.fromkeys(s for group in groups if group.number for s in group.unread))
     groups = [group for group in groups if group.number and group.demands]
     problems = problems or refusals(groups, node, given)
     if problems:
         raise LaunchError(*problems)
     if not groups:
-        return _unread(given)
+        return _none_read(given)
     missing = unknown(groups, node)
     sizes = _sizes(groups, node, stages, missing)
     notes = [_note(missing, groups)] if missing else []
+    if unread:
+        sizes = {mode: _without(unread, answer) for mode, answer in sizes.items()}
+        notes.append(_not_counted(unread))
     if given is not None:
         _hold(groups, node, given, sizes["packed"])
         return Sizing("given", given, sizes, (*notes, *_disagreement(given, mode, sizes)))
@@ -64,7 +71,21 @@ def size(
     return Sizing(taken, answer.nodes, sizes, tuple(notes))
 
 
-def _unread(given: int | None) -> Sizing:
+def _without(unread: tuple[str, ...], answer: Size | None) -> Size | None:
+    """An answer that is none for all tasks, since of some nobody knows what they take."""
+    return answer and replace(answer, exact=False, unread=unread)
+
+
+def _not_counted(unread: Sequence[str]) -> Problem:
+    return Problem(
+        f"what tasks of {' and '.join(unread)} take can't be told, so they count for nothing in"
+        " the sizes: more nodes may be needed",
+        hint="say it in numbers, or say the nodes: --nodes N",
+        severity="warning",
+    )
+
+
+def _none_read(given: int | None) -> Sizing:
     """What is left where no step has a size that can be read: the nodes that the user wrote."""
     if given is None:
         what = "how many nodes the workers take can't be told: none of their steps is sized"
@@ -81,10 +102,11 @@ def _sizes(
     sizes: dict[str, Size | None] = dict.fromkeys(MODES)
     sizes["exclusive"] = exclusive_size(groups)
     if node is not None and not missing:
-        packed = packed_size(groups, node)
-        sure = certain_size(groups, node, packed)
+        both = beside(groups, node)
+        packed = packed_size(groups, node, both)
+        sure = certain_size(groups, node, packed, both)
         if sure.nodes < packed.nodes:
-            packed = Size(sure.nodes, packed.exact, packed.why)
+            packed = replace(packed, nodes=sure.nodes)
         sizes["packed"], sizes["certain"] = packed, sure
         if stages:
             sizes["useful"] = useful_size(groups, node, stages, packed)
@@ -120,6 +142,7 @@ def _note(missing: Sequence[str], groups: Sequence[WorkerGroup]) -> Problem:
         f"{' and '.join(much)} a node has is unknown; of one, {', '.join(takes)}",
         hint=f"{words.node_option(missing)} says it; without it only `exclusive` can be told",
         severity="warning",
+        code=OPTION,
         line=first[0].line,
     )
 

@@ -21,6 +21,8 @@ from taskgraph_workers.launch.size.pack import (
     quick_bound,
 )
 from taskgraph_workers.launch.size.patterns import Load, used_of
+from taskgraph_workers.launch.size.rounding import rounded_up
+from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
 
@@ -54,6 +56,32 @@ def shares(problem: Problem) -> list[float]:
 def share(kind: Kind, capacity: Sequence[int]) -> float:
     """How many nodes a task takes, by its tightest axis."""
     return kind.nodes * max((n / c for n, c in zip(kind.need, capacity) if c), default=0.0)
+
+
+def worst_of(problem: Problem, work: Work) -> Worst:
+    """The worst mixture: found directly, and for many workers by way of fewer of them."""
+    climb = Climb(problem, work)
+    few = _by_fewer(problem, climb, work)
+    if few is not None and few <= climb.lower:
+        return climb.found(climb.lower)
+    found = climb.run()
+    if found.lower == found.upper:
+        return found
+    bounds = [found.upper, few, rounded_up(problem)]
+    return found._replace(upper=max(found.lower, min(each for each in bounds if each is not None)))
+
+
+def _by_fewer(problem: Problem, climb: Climb, work: Work) -> int | None:
+    """A bound for every mixture, from the worst mixture of fewer workers."""
+    if not climb.corner.picks or problem.ways == 1:
+        return None
+    picks, runs = climb.corner.picks, climb.corner.packing.runs
+    try:
+        with work.part(work.left // 2) as part:
+            smaller, saved = shrink(problem, picks, runs, part)
+            return saved + Climb(smaller, part).run().upper if saved else None
+    except OutOfWork:
+        return None
 
 
 class Climb:

@@ -42,7 +42,7 @@ def test_the_originating_example():
 def test_the_command_is_one_worker_of_its_own_name():
     """Concurrency and names of the spec go: each worker is one process, named by the script."""
     assert ask(example()).groups[0].command == (
-        "exec celery -A merlin worker -l INFO -Ofair --concurrency 1"
+        "exec celery -A merlin worker -l INFO -Ofair --prefetch-multiplier 1 --concurrency 1"
         ' -n "$WORKER_NAME" -Q "[merlin]_q1"'
     )
 
@@ -50,7 +50,19 @@ def test_the_command_is_one_worker_of_its_own_name():
 def test_a_level_is_written_where_none_is():
     """Merlin writes -l itself where args have none, and so do we: celery's own is WARNING."""
     asked = ask(a_spec(a_step("a"), a_worker("w", args="-c 1")))
-    assert "worker -l INFO --concurrency 1" in asked.groups[0].command
+    assert "worker -l INFO --prefetch-multiplier 1 --concurrency 1" in asked.groups[0].command
+
+
+def test_workers_that_hold_gpus_try_to_tell_them():
+    """GPUS and WORKSPACE, for tasks that run inside of them; nobody else's."""
+    made = a_spec(
+        a_step("inside", "q1", gpus=2, launcher=False),
+        a_step("outside", "q2", gpus=2),
+        a_step("plain", "q3", launcher=False),
+        *(a_worker(f"w{step}", step, number=1) for step in ("inside", "outside", "plain")),
+    )
+    tried = [sorted(group.tried) for group in ask(made).groups]
+    assert tried == [["GPUS", "WORKSPACE"], [], []]
 
 
 def test_the_header_is_that_of_the_issue():
@@ -108,6 +120,13 @@ def test_a_task_that_takes_whole_nodes_takes_their_cores():
         for node in (Node(36), Node(gpus=4), None)
     ]
     assert cores == [36, 2, 2]
+
+
+def test_steps_that_can_not_be_read_stay_known():
+    """By their names, beside the demands of the others."""
+    spec = a_spec(replace(a_step("a"), demand=None), a_step("b"), a_worker("w"))
+    (group,) = ask(spec).groups
+    assert (group.unread, [each.step for each in group.demands]) == (("a",), ["b"])
 
 
 def test_nodes_of_the_command_line_stand_in_for_the_specs():

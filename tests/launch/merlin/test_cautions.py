@@ -133,10 +133,12 @@ def test_workers_that_take_tasks_ahead():
     parts = [a_step("a", "q"), a_step("b", "p")]
     said = only(
         *parts,
-        a_worker("w", "a", args="-c 3", lines=lines),
-        a_worker("v", "b", args="-c 3", lines=lines),
+        a_worker("w", "a", args="-c 3 --prefetch-multiplier 3", lines=lines),
+        a_worker("v", "b", args="-c 3 --prefetch-multiplier=4", lines=lines),
     )
-    assert said.message.startswith("v, w: every worker takes four tasks at a time")
+    assert said.message.startswith("v, w: each worker takes more than one task")
+    quiet = [f"-c 3{more}" for more in ("", " --disable-prefetch", " --prefetch-multiplier 1")]
+    assert [notes(a_step("a"), a_worker("w", args=args, lines=lines)) for args in quiet] == [()] * 3
 
 
 def test_several_needs_of_gpus_on_slurm():

@@ -268,7 +268,7 @@ def test_a_demand_says_how_it_came_about():
         ),
         ("slurm", "procs: 2\ncores: 4", "10: study.0.run.cores: Merlin drops 'cores'", "procs"),
         ("slurm", "procs: 2\nqos: high", "10: study.0.run.qos: Merlin drops 'qos' of a step", ""),
-        ("slurm", "procs: 2\nflux: -g 1", "10: study.0.run.flux: has no effect", "slurm: ..."),
+        ("slurm", "procs: 2\nflux: -g 1", "10: study.0.run.flux: flux has no effect", "slurm: ..."),
         (
             "lsf",
             "procs: 2\ngpus per task: 1",

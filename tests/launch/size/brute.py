@@ -74,7 +74,12 @@ def certain(groups: Groups, capacity: tuple[int, ...]) -> int:
 
 def waits(groups: Groups, capacity: tuple[int, ...], nodes: int) -> bool:
     """Whether some order of arrival makes a worker's task wait: tasks placed wherever they fit."""
-    start = (tuple(number for number, _ in groups), (capacity,) * nodes)
+    return waits_in(groups, (capacity,) * nodes)
+
+
+def waits_in(groups: Groups, rooms: tuple[tuple[int, ...], ...]) -> bool:
+    """The same, with so much room on each node."""
+    start = (tuple(number for number, _ in groups), rooms)
     seen, left = {start}, [start]
     while left:
         spare, room = left.pop()
@@ -90,6 +95,22 @@ def waits(groups: Groups, capacity: tuple[int, ...], nodes: int) -> bool:
                 seen |= fresh
                 left += fresh
     return False
+
+
+def fits_in(groups: Groups, rooms: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether every mixture has a placement, with so much room on each node."""
+    return all(fits(chosen, tuple(sorted(rooms))) for chosen in set(choices(groups)))
+
+
+def rooms(
+    held: list[WorkerGroup], capacity: tuple[int, ...], nodes: int
+) -> set[tuple[tuple[int, ...], ...]]:
+    """What workers that hold may leave of the nodes: every way for them to sit."""
+    found = {(capacity,) * nodes}
+    for each in (group for group in held for _ in range(group.number)):
+        need = tuple(map(max, zip(*(task(demand)[1] for demand in each.demands))))
+        found = {left for room in found for left in placements((1, need), room)}
+    return found
 
 
 def waits_with_ends(groups: Groups, capacity: tuple[int, ...], nodes: int) -> bool:

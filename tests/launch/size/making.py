@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from taskgraph_workers.launch.model import Demand, WorkerGroup
@@ -43,6 +45,28 @@ def cases(draw: st.DrawFn, workers: int = 5) -> tuple[list[WorkerGroup], Node]:
             some = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3, unique=True))
             groups.append(group(name, number, *some))
     return groups, node
+
+
+@st.composite
+def mixed(draw: st.DrawFn, workers: int = 5) -> tuple[list[WorkerGroup], list[WorkerGroup], Node]:
+    """One or two groups that hold, one or two whose tasks come and go, and a node for all."""
+    node = Node(
+        draw(st.integers(2, 9)), draw(st.sampled_from((0, 2, 4))), draw(st.sampled_from((0, 5)))
+    )
+    names, left = iter("abcd"), workers
+    both: list[list[WorkerGroup]] = []
+    for launcher in (False, True):
+        both.append([])
+        for _ in range(draw(st.integers(1, 2))):
+            number = draw(st.integers(1, max(left - 1, 1)))
+            left -= number
+            some = draw(st.lists(demands(node), min_size=1, max_size=2, unique_by=lambda d: d.step))
+            if not launcher:
+                some = [replace(each, nodes=1, launcher=False) for each in some]
+            both[-1].append(group(next(names), number, *some))
+            if left < 2:
+                break
+    return both[0], both[1], node
 
 
 @st.composite

@@ -105,10 +105,14 @@ end_share() {
     done
 }
 
+# Runs on a node where all workers have ended.
+# shellcheck disable=SC2317 # nodes call it
+clear_share() { rm -rf "$share_dir"; }
+
 # shares FUNCTION...: the text of bash -c that calls the first, with all it needs, on another node.
 shares() {
     printf 'share_dir=%q\n' "$share_dir"
-    declare -f run_share run_worker end_share "$@"
+    declare -f run_share run_worker end_share clear_share "$@"
     printf '%s "$@"\n' "$1"
 }
 
@@ -203,6 +207,9 @@ hold() {
         -o cpu-affinity=per-task -o gpu-affinity=per-task -o exit-timeout=none "$@" </dev/null
 }
 
+# A node that doesn't answer any more keeps nobody waiting.
+clear_nodes() { timeout -k 5 30 flux exec -n -r all -d / rm -rf "$share_dir" >/dev/null 2>&1; }
+
 # flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
 # shellcheck disable=SC2317 # nodes call it
 flux_share() {
@@ -232,6 +239,7 @@ end_workers() {
 job=$(job_id)
 stop_file=$folder/workers-$job.stop
 pids=() groups=() # what workers were started with, and the group of each
+asking=()         # what end_workers has started that does not end by itself
 status=0 asked='' ending='' again='' nap='' work='' next_look=0
 
 say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
@@ -285,7 +293,10 @@ work_is_done() {
 end() {
     ending=$1
     say "they are asked to end once their tasks are done: $ending"
+    # One more signal would end what asks them, before that has a trap of its own.
+    trap '' "${signals[@]}"
     end_workers
+    heed
 }
 
 time_is_up() {
@@ -325,16 +336,20 @@ look() {
 finish() {
     trap '' "${signals[@]}"
     # shellcheck disable=SC2086 # what is empty is no word
-    kill $nap $work "${pids[@]}" 2>/dev/null
+    kill $nap $work "${asking[@]}" "${pids[@]}" 2>/dev/null
     rm -f "$stop_file"
 }
 
 # Whoever ends the job sends one of these. They interrupt waiting, and nothing else.
 signals=(TERM INT HUP USR1 USR2 ALRM)
-for signal in "${signals[@]}"; do
-    # shellcheck disable=SC2064 # now, since $signal changes
-    trap "asked=$signal" "$signal"
-done
+heed() {
+    local signal
+    for signal in "${signals[@]}"; do
+        # shellcheck disable=SC2064 # now, since $signal changes
+        trap "asked=$signal" "$signal"
+    done
+}
+heed
 trap finish EXIT
 
 # --- The workers ---
@@ -353,6 +368,7 @@ while collect; do
     nap=$!
     wait "$nap"
 done
+if [ "${#pids[@]}" = 0 ] && declare -F clear_nodes >/dev/null; then clear_nodes; fi
 say "all ended, with status $status"
 if [ -n "$again" ]; then
     say "the job goes back into the queue"
