@@ -181,7 +181,7 @@ class Loop:
     def _work_at(self, mine: Sequence[Attempt]) -> None:
         executor = self.means.executor(mine[0])
         if executor is None:
-            later = [(each, self.means.later(each.tries)) for each in mine]
+            later = [(each, self.means.not_here(each)) for each in mine]
             self.means.ledger.do(steps.unheard, later, self.means.clock())
             return
         reconcile(self.means, executor, [each for each in mine if each.handle is not None])

@@ -76,6 +76,7 @@ class Means:
     stopped: Callable[[], bool] = lambda: False
     down: dict[str, Down] = field(default_factory=dict)
     told: dict[str, int] = field(default_factory=dict)
+    missed: set[str] = field(default_factory=set)
 
     def owner(self, limit: int | None = None) -> Owner:
         """Who owns the attempts that are worked on here."""
@@ -95,13 +96,18 @@ class Means:
         return now + look_after(age_s, self.chance, self.pace.soon_s, self.pace.look_s)
 
     def executor(self, mine: Attempt) -> Executor | None:
-        """What runs an attempt; None, and a line in the log, where nobody here knows it."""
+        """What runs an attempt; None, and once a line in the log, where nobody here knows it."""
         found = self.executors.get(mine.executor)
-        if found is None:
+        if found is None and mine.executor not in self.missed:
+            self.missed.add(mine.executor)
             self.say.error(
                 "its executor is not configured here", mine.request_id, executor=mine.executor
             )
         return found
+
+    def not_here(self, mine: Attempt) -> float:
+        """When to look again at what this dispatcher can't: soon, as another may well know how."""
+        return self.later(mine.tries, self.pace.rest_s)
 
     def unforeseen(self, what: str, error: BaseException, mine: Attempt | None = None) -> None:
         """Say that something failed in a way that nobody foresaw."""

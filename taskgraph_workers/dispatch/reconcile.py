@@ -160,7 +160,7 @@ def release(means: Means) -> int:
         executor = means.executor(ended)
         try:
             if executor is None or ended.handle is None:
-                means.ledger.do(attempts.release_again, ended, means.later(ended.tries))
+                means.ledger.do(attempts.release_again, ended, means.not_here(ended))
                 continue
             executor.release(ended.handle)
             reach("after-release")

@@ -118,6 +118,19 @@ def test_what_no_executor_here_knows_waits(world: World):
     assert world.states() == {"r1": "running"}
 
 
+def test_who_does_not_know_an_executor_holds_up_nobody_who_does(world: World):
+    """Two configurations on one ledger: what one can't look at is the other's soon, for ever."""
+    other = world.dispatcher("other", executors={})
+    world.send("r1")
+    world.turns(2)
+    world.turns(300, other, after_s=3.0)
+    world.service.end()
+    world.turns(10)
+    assert world.states() == {"r1": "succeeded"}
+    assert world.service.released
+    assert world.said.getvalue().count("not configured here") == 1
+
+
 def test_cancel_before_it_was_started_starts_nothing(world: World):
     """It is canceled without a machine, and its sender is told."""
     world.service.before["find"] = [down()]
