@@ -44,8 +44,14 @@ def add_verbs(parser: options.Parser) -> None:
         choices=(LIST, SHOW, PUT_BACK, DISCARD),
         help="list, show, put-back (queue it again), discard (default: list)",
     )
-    add("letter", metavar="ID", nargs="?", type=int, help="the number of a letter")
-    add("--limit", metavar="N", type=int, default=100, help="the newest N (default: %(default)s)")
+    add("letter", metavar="ID", nargs="?", type=options.number(1), help="the number of a letter")
+    add(
+        "--limit",
+        metavar="N",
+        type=options.number(1),
+        default=100,
+        help="the newest N (default: %(default)s)",
+    )
     dispatch_state.add_state(verb)
     options.add_output(verb)
 

@@ -44,7 +44,13 @@ def add_verbs(parser: options.Parser) -> None:
     add = verb.add_argument
     add("request", metavar="REQUEST", nargs="?", help="this one, with all that was told of it")
     add("--watch", action="store_true", help="go on, as things change")
-    add("--limit", metavar="N", type=int, default=100, help="the newest N (default: %(default)s)")
+    add(
+        "--limit",
+        metavar="N",
+        type=options.number(1),
+        default=100,
+        help="the newest N (default: %(default)s)",
+    )
     ends_verb = options.add_verb(
         parser,
         "ends",
@@ -53,10 +59,18 @@ def add_verbs(parser: options.Parser) -> None:
         "taskgraph-workers dispatch ends --json",
     )
     ends_verb.add_argument(
-        "--limit", metavar="N", type=int, default=1000, help="the first N (default: %(default)s)"
+        "--limit",
+        metavar="N",
+        type=options.number(1),
+        default=1000,
+        help="the first N (default: %(default)s)",
     )
     ends_verb.add_argument(
-        "--after", metavar="N", type=int, default=0, help="those behind number N, to go on"
+        "--after",
+        metavar="N",
+        type=options.number(0),
+        default=0,
+        help="those behind number N, to go on",
     )
     dispatch_letters.add_verbs(parser)
     orphans_verb = options.add_verb(
@@ -100,8 +114,6 @@ def _found(args: argparse.Namespace, ledger: Ledger) -> list[Request]:
 
     if args.request is not None:
         return [dispatch_state.known(ledger, args.request)]
-    if args.limit < 1:
-        raise WorkersError(Problem("--limit takes a number from 1 on"))
     found = list(ledger.see(queries.newest, args.limit))
     shown = {each.request_id for each in found}
     older = [each for each in ledger.see(queries.alive, args.limit) if each.request_id not in shown]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
@@ -80,7 +81,7 @@ def object_of(text: str | None, option: str) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
@@ -88,7 +89,12 @@ def object_of(text: str | None, option: str) -> dict[str, Any]:
     return value
 
 
-def _refuse(constant: str) -> Any:
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 

@@ -10,7 +10,7 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from taskgraph_workers.errors import Problem, WorkersError
@@ -26,6 +26,8 @@ _HELP_AT = 28
 
 # An option with the value `--`, for which argparse has no value at all.
 _DASHES = re.compile(r"(--[\w-]+=|-\w)--")
+# In front of a word that is no option, whatever it looks like; no command line can hold one.
+_NO_OPTION = "\0"
 # What argparse says of an option with nothing behind it that may be its value.
 _NO_VALUE = re.compile(r"argument ([\w/-]+): expected one argument")
 
@@ -73,11 +75,16 @@ class Parser(argparse.ArgumentParser):
         if bad and self.is_command:
             self.error(f"argument {bad[:-2].rstrip('=')}: '--' is no value")
         self._inside = True  # the method for mixed arguments calls this one
-        parse = self.parse_known_intermixed_args if self.mixed else super().parse_known_args
+        parse = super().parse_known_args
+        if self.mixed and args is not None:
+            parse, args = self.parse_known_intermixed_args, _marked(words)
         try:
             found, unknown = parse(args, namespace)
         finally:
             self._inside = False
+        unknown = _unmarked(unknown)
+        for name, value in vars(found).items() if self.mixed else ():
+            setattr(found, name, _unmarked(value))
         if unknown and self.is_command:
             word = next((each for each in unknown if not each.startswith("-")), "")
             hint = f"; did you mean {self.stray} {word}?" if word and self.stray else ""
@@ -93,12 +100,40 @@ class Parser(argparse.ArgumentParser):
                 hint = self.hints.get(name, f"did you mean {name}={shlex.quote(value)}?")
                 message = f"{message}; {hint}"
                 break
-        super().error(message)
+        super().error(message.replace(_NO_OPTION, ""))
+
+
+def _marked(words: Sequence[str]) -> list[str]:
+    """Words with those behind ``--`` marked as no options, and without it.
+
+    Where arguments are mixed, argparse forgets before Python 3.13 which these were.
+    """
+    before = _before_dashes(words)
+    return [*before, *(_NO_OPTION + word for word in words[len(before) + 1 :])]
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(each) for each in value]
+    return value.lstrip(_NO_OPTION) if isinstance(value, str) else value
 
 
 def _before_dashes(words: Sequence[str]) -> Sequence[str]:
     """The words before ``--``, behind which none is an option."""
     return words[: words.index("--")] if "--" in words else words
+
+
+def number(least: int) -> Callable[[str], int]:
+    """A type of argument: a whole number from this one on that every database takes."""
+
+    def read(text: str) -> int:
+        value = int(text)
+        if not least <= value < 2**63:
+            raise argparse.ArgumentTypeError(f"takes a number from {least} on")
+        return value
+
+    read.__name__ = "number"
+    return read
 
 
 def add_command(subparsers: Any, run: Any, summary: str, example: str) -> Parser:

@@ -204,6 +204,7 @@ def test_trainers_tell_progress_but_not_ends(site: Site):
         ["trainingVmDestroyed"],
         ["x", "--data", "[1]"],
         ["x", "--data", '{"a": NaN}'],
+        ["x", "--data", '{"a": 1e999}'],
     ):
         site.call("progress", "r1", *words, code=2)
     site.call("progress", "r9", "x", code=2)
@@ -277,7 +278,12 @@ def test_a_wrong_configuration_turns_no_message_down(
         (["dispatch"], "dispatch takes a command"),
         (["dispatch", "stauts"], "did you mean 'status'?"),
         (["dispatch", "run", "--broker", "amqp://a:b@c"], "TASKGRAPH_WORKERS_BROKER"),
-        (["dispatch", "status", "--limit", "0"], "--limit takes"),
+        (["dispatch", "status", "--limit", "0"], "--limit: takes a number from 1 on"),
+        (["dispatch", "ends", "--limit", "-1"], "--limit: takes a number from 1 on"),
+        (["dispatch", "ends", "--after", "9" * 30], "--after: takes a number from 0 on"),
+        (["dispatch", "dead", "show", "9" * 30], "ID: takes a number from 1 on"),
+        (["dispatch", "dead", "--limit", "x"], "--limit: invalid number value"),
+        (["dispatch", "cancel", "--", "-x", "-y"], "unrecognized arguments: -y"),
     ],
 )
 def test_what_it_does_not_understand(
@@ -318,3 +324,14 @@ def test_a_new_message_is_seen_at_once(site: Site):
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=60) == 0
     assert site.trained() == {"r0": 1, "r1": 1}
+
+
+@pytest.mark.parametrize("id", ["-x", "--json", "--", "--help"])
+def test_a_request_that_looks_like_an_option(site: Site, id: str):
+    """It came by a message, so it can be looked at and canceled: behind ``--``."""
+    site.send(id)
+    site.call("run", "--config", str(site.config), "--once")
+    assert asked(site, "status")["requests"][0]["requestId"] == id
+    assert site.call("status", "--limit", "1", "--", id).splitlines()[0] == id
+    site.call("progress", "--seq", "2", "--", id, "imagesDownloaded")
+    assert id in site.call("cancel", "--", id)
