@@ -294,7 +294,7 @@ class Dispatch:
     machine type to a worker name; ``images`` are whole-name patterns. ``executor`` names what runs
     requests: ``local``, one of ``executors``, or one that another package has. On this machine
     ``engine`` runs images (None: the first that works), with ``engine_options`` as they are;
-    ``commands`` are words to run, by image, where none does.
+    ``commands`` are words to run, by image, where none does; so many run ``at_once``.
     """
 
     path: Path = (*TOP, "dispatch")
@@ -309,3 +309,4 @@ class Dispatch:
     engine: str | None = None
     engine_options: tuple[str, ...] = ()
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at_once: int = 1

@@ -24,7 +24,7 @@ workers-config:
     dispatch:
         skus: {{ND6: g}}
         images: [cwolff/my_keras_model]
-        local: {{engine: none, commands: {{cwolff/my_keras_model: {command}}}}}
+        local: {{engine: none, at-once: 8, commands: {{cwolff/my_keras_model: {command}}}}}
 """
 
 #: A trainer that leaves a line for each time that it ran.

@@ -44,6 +44,7 @@ def dispatch(known: Known) -> Shape:
             "engine": about("What runs images; the first that works, unless said.", _engine),
             "options": about("More options for the engine's run, as they are.", list_of(line)),
             "commands": about("What runs, by image, where no engine does.", table(_argv, a_name)),
+            "at-once": about("How many requests run here at once; 1 unless said.", count(1)),
         }
     )
     whole = section(
@@ -73,6 +74,8 @@ def dispatch(known: Known) -> Shape:
         local = value.pop("local", {})
         if "options" in local:
             local["engine_options"] = local.pop("options")
+        if "at-once" in local:
+            local["at_once"] = local.pop("at-once")
         return Dispatch(**local, **value) if raw is not None else None
 
     return formed(read, Either((whole,)))
@@ -85,7 +88,7 @@ def _task_shape(known: Known) -> Shape:
     return section(
         {
             "max-run-time": about("How long it may run, such as 2h or seconds.", by(duration)),
-            "retries": about("How often it is tried again.", by(count())),
+            "retries": about("How often it begins anew after its machine was lost.", by(count())),
             "scopes": about("Taskcluster scopes that it gets.", by(list_of(line))),
             "env": about("Variables that it gets.", by(table(by(env_text), env_name))),
         }

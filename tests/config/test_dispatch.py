@@ -27,7 +27,7 @@ def test_the_smallest(project):
     assert config.dispatch == Dispatch(
         skus={"NC6": "b-gpu"}, images=("mine",), commands={"mine": ("python3", "train.py")}
     )
-    assert config.dispatch.level == "1"
+    assert (config.dispatch.level, config.dispatch.at_once) == ("1", 1)
 
 
 def test_the_task(project):
@@ -105,12 +105,13 @@ def test_commands_of_a_site(project):
                     poll: [az, vm, list, --query, "[?name=='tw-{key}'].{{phase: tags.phase}}"]
                     cancel: [az, vm, delete, --ids, "{handle}"]
                     timeout: 5m
-            local: {engine: none, options: [--shm-size, 8g]}
+            local: {engine: none, options: [--shm-size, 8g], at-once: 4}
         """
     )
     vms = config.dispatch.executors["vms"]
     assert (config.dispatch.executor, config.dispatch.engine) == ("vms", "none")
     assert config.dispatch.engine_options == ("--shm-size", "8g")
+    assert config.dispatch.at_once == 4
     assert vms.submit[4:] == ("tw-{key}", "--size", "{sku}")
     assert (vms.name, vms.release, vms.timeout_s) == ("vms", (), 300)
     assert vms.path == ("workers-config", "dispatch", "executors", "vms")

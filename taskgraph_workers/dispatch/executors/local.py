@@ -2,11 +2,13 @@
 
 What is true is in files (:mod:`.folder`): any dispatcher can ask, at any time, also after the
 machine was started anew. Whoever asks about a job that nobody watches over, and that has not ended,
-starts its supervisor; that one alone decides what becomes of the job.
+starts its supervisor; that one alone decides what becomes of the job. Only so many jobs have one at
+once (:mod:`.slots`); whoever asks about one that waits starts those whose turn it is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -26,6 +28,7 @@ from taskgraph_workers.dispatch.executors import processes, progress_file
 from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable
 from taskgraph_workers.dispatch.executors.engines import Engines, Place, Way, way_of
 from taskgraph_workers.dispatch.executors.folder import Folder
+from taskgraph_workers.dispatch.executors.slots import Slots, Ticket
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.model import VM_CREATED, VM_DESTROYED, Job, Progress, Status
 from taskgraph_workers.implementations import MARK, SHELL
@@ -36,6 +39,7 @@ GRACE_S = 30
 
 _KEY = re.compile(r"[a-z2-7]{26}")
 _ENV_FILE = "env"
+_UNREADABLE = (OSError, ValueError)
 
 # Its own code and the standard library, whatever the environment says and the folder holds.
 _BOOT = (
@@ -65,6 +69,7 @@ class LocalExecutor:
         grace_s: int = GRACE_S,
     ) -> None:
         self.jobs = os.path.join(os.path.abspath(state), "jobs")
+        self.slots = Slots(self.jobs, dispatch.at_once)
         self.dispatch = dispatch
         self.environ = environ
         self.clock = clock
@@ -75,7 +80,7 @@ class LocalExecutor:
     # --- submit ---
 
     def submit(self, job: Job) -> str:
-        """Start a job; its handle, which is its key."""
+        """Start a job, or have it wait for its turn; its handle, which is its key."""
         found = self._folder(job.key)
         if found is None:
             raise Impossible("the job's key is none")
@@ -84,7 +89,8 @@ class LocalExecutor:
                 self._make(job, found)
             reach("local-made")
             if not self._is_watched(found):
-                self._start(found)
+                self._queue(found, job.key)
+                self._advance(job.key)
         except (OSError, ValueError) as error:
             raise Unreachable(f"the job can't be started on this machine: {error}") from None
         reach("local-started")
@@ -116,6 +122,7 @@ class LocalExecutor:
         return {
             "version": files.VERSION,
             "key": job.key,
+            "at": self.clock(),
             "machine": self.machine,
             "argv": [*_prelude(job, way), *way.argv],
             "env": dict(way.env),
@@ -127,6 +134,24 @@ class LocalExecutor:
             "grace_s": self.grace_s,
             **{n: list(getattr(way, n)) for n in ("stop", "remove", "exists", "inspect", "wait")},
         }
+
+    def _queue(self, found: Folder, key: str) -> None:
+        """Have a job wait for its turn; one that has begun has had it."""
+        job = found.read(files.JOB) or {}
+        self.slots.join(key, job.get("at", 0.0), has_slot=bool(found.runs()))
+        reach("local-queued")
+
+    def _advance(self, key: str = "") -> None:
+        """Start those whose turn it is, and what else has a slot and nobody watches over.
+
+        Raises OSError where that fails for this key.
+        """
+        for each in self.slots.advance():
+            reach("local-slot-given")
+            found = Folder(os.path.join(self.jobs, each))
+            with contextlib.nullcontext() if each == key else contextlib.suppress(*_UNREADABLE):
+                if not self._is_watched(found):
+                    self._start(found)
 
     def _start(self, found: Folder) -> str:
         """Start a supervisor; what it says, empty if it said nothing in time.
@@ -179,16 +204,35 @@ class LocalExecutor:
 
     def poll(self, handles: Iterable[str]) -> dict[str, Status]:
         """How jobs are. One that nobody watches over is taken care of first."""
-        return {handle: self._status(handle) for handle in handles}
+        try:
+            tickets = self.slots.tickets()
+        except OSError as error:
+            unknown = Status("unknown", reason=f"the folder of jobs can't be read: {error}")
+            return dict.fromkeys(handles, unknown)
+        statuses = {handle: self._status(handle, tickets) for handle in handles}
+        waits = any(not each.has_slot for each in tickets.values())
+        if waits or any(each.phase == "queued" for each in statuses.values()):
+            with contextlib.suppress(*_UNREADABLE):
+                self._advance()
+        return statuses
 
-    def _status(self, handle: str) -> Status:
+    def _status(self, handle: str, tickets: Mapping[str, Ticket]) -> Status:
         found = self._folder(handle)
         try:
             if found is None or not found.has(files.JOB):
                 return self._missing(found)
-            said = "" if self._is_watched(found) else self._start(found)
-            return self._read(found, said)
-        except (OSError, ValueError, KeyError) as error:
+            if found.has(files.EXIT):
+                return self._read(found, "")
+            if handle not in tickets:
+                self._queue(found, handle)
+                self.slots.advance()
+                tickets = self.slots.tickets()
+            if self._is_watched(found):
+                return self._read(found, "")
+            if not (tickets[handle].has_slot or found.has(files.CANCEL)):
+                return Status("queued", reason=f"it waits: {self.slots.at_once} at once run here")
+            return self._read(found, self._start(found))
+        except (*_UNREADABLE, KeyError) as error:
             return Status("unknown", reason=f"its files can't be read: {error}")
 
     def _missing(self, found: Folder | None) -> Status:

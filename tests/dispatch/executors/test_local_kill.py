@@ -285,4 +285,5 @@ def test_it_starts_quickly_and_alone(bench: Bench):
         "executors.processes",
         "executors.supervisor",
         "failpoints",
+        "version",
     ]

@@ -1,0 +1,121 @@
+"""How many jobs run on this machine at once; the others wait, in order.
+
+A job has a ticket, a file with its time and key in its name, from when it is made until it has
+ended. It gets a slot by a rename, before anything is started for it, and keeps that until it has
+ended, whoever is killed meanwhile: the slot of a lost run is that of the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from taskgraph_workers.dispatch.executors import folder as files
+from taskgraph_workers.dispatch.executors.folder import Folder
+
+_LOCK = "lock"
+_SLOT = ".slot"
+_TICKET = re.compile(r"(\d{12,}\.\d{6})-([a-z2-7]{26})(\.slot)?")
+
+# Nobody holds the lock for longer than some files take to look at.
+_LOCKED_S = 10.0
+
+
+@dataclass(frozen=True, order=True)
+class Ticket:
+    """A job that has not ended, as far as is known: those that came first are first."""
+
+    at: str
+    key: str
+    has_slot: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"{self.at}-{self.key}{_SLOT if self.has_slot else ''}"
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The slots for the jobs in a folder, ``at_once`` of them."""
+
+    jobs: str
+    at_once: int
+
+    @property
+    def path(self) -> str:
+        """The folder of tickets."""
+        return os.path.join(self.jobs, ".slots")
+
+    def tickets(self) -> dict[str, Ticket]:
+        """Tickets by key, in order. Raises OSError."""
+        try:
+            names = sorted(os.listdir(self.path))
+        except FileNotFoundError:
+            return {}
+        found = filter(None, map(_TICKET.fullmatch, names))
+        return {each[2]: Ticket(each[1], each[2], each[3] is not None) for each in found}
+
+    def join(self, key: str, at: float, has_slot: bool = False) -> None:
+        """Have a ticket for a job that came then; the same one if it has one. Raises OSError."""
+        ticket = Ticket(f"{at:019.6f}", key, has_slot)
+        with self._locked():
+            if any(
+                os.path.exists(self._at(replace(ticket, has_slot=has))) for has in (True, False)
+            ):
+                return
+            os.close(os.open(self._at(ticket), os.O_WRONLY | os.O_CREAT, 0o600))
+            files.sync(self.path)
+
+    def advance(self) -> list[str]:
+        """Give the slots that are free to those that came first; the keys of all that have one.
+
+        Tickets of jobs that have ended, or are gone, are taken away. Raises OSError.
+        """
+        with self._locked():
+            tickets = self.tickets().values()
+            having = [each for each in tickets if each.has_slot and self._goes_on(each)]
+            for ticket in tickets:
+                if len(having) >= self.at_once:
+                    break
+                if not ticket.has_slot and self._goes_on(ticket):
+                    having.append(replace(ticket, has_slot=True))
+                    os.rename(self._at(ticket), self._at(having[-1]))
+                    files.sync(self.path)
+        return [each.key for each in having]
+
+    def _goes_on(self, ticket: Ticket) -> bool:
+        """Whether a job has not ended; the ticket of one that has is taken away."""
+        job = Folder(os.path.join(self.jobs, ticket.key))
+        if job.has(files.JOB) and not job.has(files.EXIT):
+            return True
+        os.unlink(self._at(ticket))
+        return False
+
+    def _at(self, ticket: Ticket) -> str:
+        return os.path.join(self.path, ticket.name)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Change tickets alone, of all processes. Raises OSError where that takes too long."""
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self.path, 0o700)
+        handle = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            until = time.monotonic() + _LOCKED_S
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(0.005)
+            yield
+        finally:
+            os.close(handle)
