@@ -7,6 +7,7 @@
 ``supervisor.json``   the supervisor that holds the lock, or held it last
 ``run-N.json``        the marker that run N was started; written before its trainer is
 ``progress/``         what trainers report, a file for each run
+``trouble.json``      why its engine can't start it; it is tried again
 ``cancel.json``       somebody wants the job to end
 ``exit.json``         how it ended; nothing happens after it
 ``output.log``        all that trainers print
@@ -25,6 +26,7 @@ from collections.abc import Mapping
 from typing import Any
 
 JOB, SUPERVISOR, CANCEL, EXIT = "job.json", "supervisor.json", "cancel.json", "exit.json"
+TROUBLE = "trouble.json"
 LOCK, TRAINING, OUTPUT, LOG, PROGRESS = (
     "lock",
     "training",

@@ -60,6 +60,9 @@ class LocalExecutor:
     #: How long a supervisor may take to say how it stands; it goes on all the same.
     answer_s = 15.0
 
+    #: How long it waits at first where an engine could not start a container.
+    rest_s = 2.0
+
     def __init__(
         self,
         state: str | os.PathLike[str],
@@ -132,6 +135,7 @@ class LocalExecutor:
             "max_run_time_s": job.max_run_time_s,
             "retries": job.retries,
             "grace_s": self.grace_s,
+            "rest_s": self.rest_s,
             **{n: list(getattr(way, n)) for n in ("stop", "remove", "exists", "inspect", "wait")},
         }
 
@@ -255,6 +259,9 @@ class LocalExecutor:
             return Status(
                 ended["phase"], ended["run"], machine, ended["reason"], ended["exit_code"]
             )
+        trouble = found.read(files.TROUBLE)
+        if trouble is not None:
+            return Status("queued", trouble["run"], machine, trouble["reason"])
         if not runs:
             return Status("queued")
         stuck = "what is left of a lost run can't be ended" if said == "stuck" else ""

@@ -24,7 +24,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskgraph_workers.dispatch.executors import folder as files
-from taskgraph_workers.dispatch.executors import processes
+from taskgraph_workers.dispatch.executors import processes, starts
+from taskgraph_workers.dispatch.executors.containers import (
+    ALIVE,
+    ENGINE_S,
+    OVER,
+    QUIET,
+    quiet,
+    state_of,
+)
 from taskgraph_workers.dispatch.executors.folder import Folder, progress_name, run_name
 from taskgraph_workers.dispatch.failpoints import reach
 
@@ -34,13 +42,14 @@ CLAIMED, HELD, ENDED, STUCK = "claimed", "held", "ended", "stuck"
 #: Ours, which may hold passwords: never a trainer's to see.
 PRIVATE = "TASKGRAPH_WORKERS_"
 
+#: The one variable whose value an engine is expected to repeat.
+IMAGE = "TRAINING_IMAGE"
+
 #: What tells the processes of one run from all others: every run has a value of its own.
 MARK = "TASKGRAPH_WORKERS_RUN"
 
-_OVER, _ALIVE = {"exited", "stopped", "dead"}, {"running", "paused", "restarting", "stopping"}
-
-# How often the marker of a cancellation is looked for, and how long it takes an engine to answer.
-_LOOK_S, _ENGINE_S = 1.0, 60.0
+# How often the marker of a cancellation is looked for.
+_LOOK_S = 1.0
 # When a machine shuts down, trainer and supervisor are told in any order.
 _BOTH_S = 0.5
 # That the program is not there, or can't be one, is the job's fault; the rest is the machine's.
@@ -112,7 +121,7 @@ class Supervisor:
         last = len(runs) - 1
         # A machine that went down took the container with it, whatever the engine says of it now.
         here = job["exists"] and runs[last]["boot"] == processes.boot()
-        if here and state_of(job)[0] in _ALIVE | _OVER:
+        if here and state_of(job)[0] in ALIVE | OVER:
             self.tell(CLAIMED)
             since = time.time() - runs[last]["at"]
             return Training(self, job, last, -1, since).adopt()
@@ -123,18 +132,51 @@ class Supervisor:
         if training is None:
             return self.tell(STUCK)
         if self.folder.has(files.CANCEL):
-            return self.end(max(0, run - 1), "canceled", None, "" if run else "it never ran")
+            return self._canceled(run if self.folder.has(files.TROUBLE) else max(0, run - 1))
         if run > job["retries"]:
             return self.end(run - 1, "lost", None, "its supervisor, or the machine, was lost")
+        for tries in range(1, starts.MOST + 1):
+            why = self._begin(job, run, training)
+            if not why:
+                return None
+            if tries == starts.MOST:
+                return self.end(run, "failed", None, why)
+            if not self._may_try_again(run, why, starts.rest_s(tries, job["rest_s"])):
+                break
+        return None
+
+    def _begin(self, job: Mapping[str, Any], run: int, training: int) -> str:
+        """Begin a run, and look after it to its end; else why its engine could not start it."""
+        if self.folder.has(files.TROUBLE):
+            self.folder.remove(files.TROUBLE)
         marker = {"run": run, "at": time.time(), "machine": job["machine"]}
         self.folder.write(run_name(run), {**marker, "boot": processes.boot()})
         reach("run-claimed")
         self.tell(CLAIMED)
         return Training(self, job, run, training).run()
 
+    def _may_try_again(self, run: int, why: str, rest_s: float) -> bool:
+        """Wait a while where nothing was started; whether nobody wants the job to end since."""
+        self.folder.remove(run_name(run))  # so nothing is lost, whoever is killed now
+        self.folder.write(files.TROUBLE, {"reason": why, "run": run})
+        until = time.monotonic() + rest_s
+        while not self.shutdown:
+            if self.folder.has(files.CANCEL):
+                self._canceled(run)
+                return False
+            left = until - time.monotonic()
+            if left <= 0:
+                return True
+            self.sleep(min(_LOOK_S, left))
+        return False
+
+    def _canceled(self, run: int) -> None:
+        """It ends with the last run that anybody may know of."""
+        self.end(run, "canceled", None, "" if self.folder.runs() else "it never ran")
+
     def _after_lost(self, job: Mapping[str, Any], run: int) -> int | None:
         """End all that is left of a lost run. The lock of the training; None where that failed."""
-        until = time.monotonic() + _ENGINE_S
+        until = time.monotonic() + ENGINE_S
         while time.monotonic() < until:
             processes.kill_all_with(MARK, self.mark_of(run))
             if not self._removed(job):
@@ -150,8 +192,8 @@ class Supervisor:
         """Remove the container of a job, if it is one; whether there surely is none."""
         if not job["remove"]:
             return True
-        quiet(job["remove"], _ENGINE_S)
-        there = quiet(job["exists"], _ENGINE_S)
+        quiet(job["remove"], ENGINE_S)
+        there = quiet(job["exists"], ENGINE_S)
         return there is not None and there.returncode == 0 and not there.stdout.strip()
 
     def mark_of(self, run: int) -> str:
@@ -188,22 +230,31 @@ class Training:
     ) -> None:
         self.over, self.job, self.number, self.lock = over, job, run, lock
         self.why = ""
+        self.never_began = False
         self.kill_at = float("inf")
         limit = job["max_run_time_s"]
         self.until = time.monotonic() + limit - since_s if limit else float("inf")
 
-    def run(self) -> None:
-        """Run it, and write down how it ended."""
+    def run(self) -> str:
+        """Run it, and write down how it ended; else why its engine could not start it."""
+        output = self.over.folder.at(files.OUTPUT)
+        since = os.path.getsize(output) if os.path.exists(output) else 0
         try:
             process = self._start()
         except OSError as error:
-            return self._not_started(error)
+            self._not_started(error)
+            return ""
         reach("trainer-started")
         code = self._watch(process)
         if self.job["exists"]:
             code = self._container(code)
         processes.kill_group(process.pid, signal.SIGKILL)
+        if self.never_began and not self.why:
+            secrets = [value for name, value in self.job["env"].items() if name != IMAGE]
+            said = starts.last_words(output, since, secrets)
+            return f"{os.path.basename(self.job['exists'][0])} could not start it: {said}"
         self._over(code)
+        return ""
 
     def adopt(self) -> None:
         """Go on where another supervisor was lost: an engine knows how its container is, or was."""
@@ -258,9 +309,9 @@ class Training:
             now = time.monotonic()
             self._look(process, now)
             if now >= self.kill_at:
-                self.kill_at = now + _ENGINE_S
+                self.kill_at = now + ENGINE_S
                 if self.job["remove"]:
-                    quiet(self.job["remove"], _ENGINE_S)
+                    quiet(self.job["remove"], ENGINE_S)
                 processes.kill_group(process.pid, signal.SIGKILL)
             self.over.sleep(min(_LOOK_S, self.until - now, self.kill_at - now))
 
@@ -279,24 +330,26 @@ class Training:
         self.until = float("inf")
         self.kill_at = now + self.job["grace_s"]
         if self.job["stop"]:
-            subprocess.Popen(self.job["stop"], **_QUIET)
+            subprocess.Popen(self.job["stop"], **QUIET)
         else:
             processes.kill_group(process.pid, signal.SIGTERM)
 
     def _container(self, code: int) -> int:
         """How a container ended: its engine's client may end before it, for reasons of its own."""
         while True:
-            there = quiet(self.job["exists"], _ENGINE_S)
+            there = quiet(self.job["exists"], ENGINE_S)
             if there is not None and there.returncode == 0:
                 if not there.stdout.strip():
+                    self.never_began = code == starts.FAILED
                     return code  # it never was, or was removed by force
                 status, ended = state_of(self.job)
-                if status in _ALIVE:
-                    self._watch(subprocess.Popen(self.job["wait"], **_QUIET))
+                if status in ALIVE:
+                    self._watch(subprocess.Popen(self.job["wait"], **QUIET))
                 elif status:
-                    quiet(self.job["remove"], _ENGINE_S)
+                    quiet(self.job["remove"], ENGINE_S)
                     # One that is only "created" was never started: the client knows why.
-                    return ended if status in _OVER else code or 125
+                    self.never_began = status not in OVER and code == starts.FAILED
+                    return ended if status in OVER else code or 125
             self.over.sleep(_LOOK_S)
 
     def _both_told(self, code: int) -> bool:
@@ -320,38 +373,6 @@ class Training:
         if code < 0:
             return "failed", shown, f"it was killed by {_signal_name(-code)}"
         return "failed", shown, f"it ended with exit code {shown}"
-
-
-_QUIET: dict[str, Any] = {
-    "stdin": subprocess.DEVNULL,
-    "stdout": subprocess.DEVNULL,
-    "stderr": subprocess.DEVNULL,
-    "start_new_session": True,
-}
-
-
-def quiet(argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str] | None:
-    """Ask an engine; None where it does not answer."""
-    try:
-        return subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-
-
-def state_of(job: Mapping[str, Any]) -> tuple[str, int]:
-    """A container's status and exit code; an empty status where its engine tells none."""
-    said = quiet(job["inspect"], _ENGINE_S)
-    words = said.stdout.split() if said is not None and said.returncode == 0 else []
-    return (words[0], int(words[1])) if len(words) == 2 else ("", 0)
 
 
 def _signal_name(number: int) -> str:

@@ -48,9 +48,13 @@ class Engine:
         (self.home / "image").write_text(image)
         self.environ = {"PATH": str(programs), "STAND_IN": str(self.home), "SECRET": "x"}
 
-    def executor(self, failpoint: str = "", grace_s: int = 5) -> LocalExecutor:
+    def executor(
+        self, failpoint: str = "", grace_s: int = 5, rest_s: float = 0.01
+    ) -> LocalExecutor:
         environ = {**self.environ, "TASKGRAPH_WORKERS_FAILPOINT": failpoint}
-        return LocalExecutor(self.bench.state, Dispatch(), environ, grace_s=grace_s)
+        made = LocalExecutor(self.bench.state, Dispatch(), environ, grace_s=grace_s)
+        made.rest_s = rest_s
+        return made
 
     def go(self, code: int = 0) -> None:
         self.bench.folder.joinpath("new").write_text(str(code))
@@ -185,6 +189,81 @@ def test_an_engine_that_cannot_start_it(engine: Engine):
     ended = engine.bench.ended(executor)
     assert (ended.phase, ended.exit_code) == ("failed", 126)
     assert not engine.container.exists()
+
+
+OUTAGE = (
+    "Trying to pull docker.io/a/b...\n"
+    "Error: docker.io/a/b: https://me:hunter2@cdn.example.com/a?sig=hunter2: of images-3:"
+    " no route to host\n\n"
+    "Run 'docker run --help' for more information\n"
+)
+
+
+def test_an_image_that_can_not_be_had_now(engine: Engine):
+    """A registry that is down is waited for: no run is counted, and the job has not failed."""
+    outage = engine.home / "outage"
+    outage.write_text(OUTAGE)
+    executor = engine.executor(rest_s=0.5)
+    env = {"TRAINING_IMAGES_CONTAINER": "images-3", "TRAINING_IMAGE": "docker.io/a/b"}
+    executor.submit(job(retries=0, env=env))
+    status = engine.bench.until(
+        lambda: next((s for s in executor.poll([KEY]).values() if s.reason), None)
+    )
+    assert (status.phase, status.run) == ("queued", 0)
+    assert (
+        "could not start it: Error: docker.io/a/b: https://...@cdn.example.com/a?... of"
+        in status.reason
+    )
+    assert "hunter2" not in status.reason
+    assert "images-3" not in status.reason
+    engine.bench.kill_supervisor()
+    outage.unlink()
+    engine.bench.until(lambda: executor.poll([KEY])[KEY].phase == "running")
+    assert executor.poll([KEY])[KEY].reason == ""
+    engine.go(0)
+    ended = engine.bench.ended(executor)
+    assert (ended.phase, ended.run, ended.reason) == ("succeeded", 0, "")
+
+
+def test_an_image_that_can_never_be_had(engine: Engine):
+    """It is asked for ten times, longer apart each time; then the engine's own words are why."""
+    (engine.home / "outage").write_text(OUTAGE)
+    executor = engine.executor(rest_s=0.005)
+    executor.submit(job(retries=3))
+    ended = engine.bench.ended(executor)
+    assert (ended.phase, ended.run, ended.exit_code) == ("failed", 0, None)
+    assert ended.reason.endswith("no route to host")
+    tries = list(map(float, (engine.home / "tries").read_text().split()))
+    assert len(tries) == 10
+    assert tries[9] - tries[8] > tries[5] - tries[4]
+    assert engine.bench.said == []
+
+
+def test_it_is_canceled_while_its_image_can_not_be_had(engine: Engine):
+    """Also by the next supervisor: as the run that was told of before."""
+    (engine.home / "outage").write_text(OUTAGE)
+    for killed in (False, True):
+        executor = engine.executor(rest_s=60.0)
+        number = 1 + killed
+        executor.submit(job(number))
+        engine.bench.until(lambda n=number: engine.bench.at(n).has("trouble.json"))
+        if killed:
+            engine.bench.kill_supervisor(number)
+        executor.cancel(key_of("r", number))
+        ended = engine.bench.ended(executor, number)
+        assert (ended.phase, ended.run, ended.reason) == ("canceled", 0, "it never ran")
+
+
+def test_a_training_that_ends_as_engines_fail(engine: Engine):
+    """125 of a container that ran is its training's: it has failed, and is not started again."""
+    executor = engine.executor()
+    executor.submit(job())
+    engine.bench.until(lambda: engine.bench.said)
+    engine.go(125)
+    ended = engine.bench.ended(executor)
+    assert (ended.phase, ended.exit_code) == ("failed", 125)
+    assert ended.reason == "it ended with exit code 125"
+    assert engine.bench.said == ["start 0", "end 0"]
 
 
 def test_apptainer_goes_by(bench: Bench):

@@ -281,8 +281,10 @@ def test_it_starts_quickly_and_alone(bench: Bench):
     assert [name.split(".", 2)[-1] for name in said.split()] == [
         "dispatch",
         "executors",
+        "executors.containers",
         "executors.folder",
         "executors.processes",
+        "executors.starts",
         "executors.supervisor",
         "failpoints",
         "version",

@@ -106,3 +106,25 @@ def test_a_real_container_is_canceled(bench: Bench, environ: dict[str, str]):
     assert bench.ended(executor).phase == "canceled"
     left = [needs("podman"), "ps", "--all", "--quiet"]
     assert subprocess.run(left, env=environ, capture_output=True, check=True).stdout == b""
+
+
+@pytest.mark.service
+def test_a_real_image_that_can_not_be_had(bench: Bench, environ: dict[str, str]):
+    """Podman's own words say why it waits; a training that ends with its 125 has failed."""
+    executor = LocalExecutor(bench.state, Dispatch(engine="podman"), environ)
+    executor.submit(job(image="localhost:1/tw-test/none:1"))
+    bench.until(lambda: bench.at().has("trouble.json"))
+    status = executor.poll([KEY])[KEY]
+    assert (status.phase, status.run) == ("queued", 0)
+    assert "podman could not start it: Error: " in status.reason
+    assert "localhost:1/tw-test/none:1" in status.reason
+    executor.cancel(KEY)
+    assert bench.ended(executor).phase == "canceled"
+    options = ("--entrypoint", '["/bin/sh", "-c", "exit 125"]')
+    executor = LocalExecutor(
+        bench.state, Dispatch(engine="podman", engine_options=options), environ
+    )
+    executor.submit(job(2, image=IMAGE))
+    ended = bench.ended(executor, 2)
+    assert (ended.phase, ended.exit_code) == ("failed", 125)
+    assert ended.reason == "it ended with exit code 125"

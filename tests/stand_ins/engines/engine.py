@@ -48,6 +48,11 @@ def parsed(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
 def run(words: list[str]) -> int:
     options, image = parsed(words)
     made = box(options["--name"][0])
+    if (HOME / "outage").exists():
+        with (HOME / "tries").open("a") as tries:
+            tries.write(f"{time.monotonic()}\n")
+        print((HOME / "outage").read_text(), file=sys.stderr)
+        return 125
     try:
         made.mkdir(parents=True)
     except FileExistsError:
