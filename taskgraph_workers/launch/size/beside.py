@@ -14,7 +14,7 @@ from typing import NamedTuple
 from taskgraph_workers.launch.model import WorkerGroup
 from taskgraph_workers.launch.size.build import build
 from taskgraph_workers.launch.size.certain import Certain, certain
-from taskgraph_workers.launch.size.kinds import Kind, Problem, leanest
+from taskgraph_workers.launch.size.kinds import Instance, Kind, leanest
 from taskgraph_workers.launch.size.nowhere import nowhere
 from taskgraph_workers.launch.size.pack import pack, quick_bound
 from taskgraph_workers.launch.size.patterns import Load, less
@@ -50,13 +50,13 @@ class Fewest(NamedTuple):
 class Beside:
     """Workers that hold, as a load, and the others, whose tasks come and go."""
 
-    def __init__(self, load: Load, others: Problem) -> None:
+    def __init__(self, load: Load, others: Instance) -> None:
         self.load, self.others = load, others
         self._worst: dict[Seats, Worst] = {}
         self._certain: dict[tuple[Seats, int | None], Certain] = {}
         self._known: tuple[Seats, ...] | None = None
 
-    def problem(self, seats: Seats, nodes: int | None = None) -> Problem:
+    def instance(self, seats: Seats, nodes: int | None = None) -> Instance:
         """The others' tasks beside such a way to sit, on nodes without end, or on so many.
 
         One more axis says that no node is two homes.
@@ -71,7 +71,7 @@ class Beside:
             times[nothing] = nodes - sum(times.values())
         first = len(self.others.kinds)
         homes = tuple(range(first, first + len(times)))
-        return Problem(
+        return Instance(
             (*self.load.capacity, 1),
             (
                 *(Kind(kind.nodes, (*kind.need, 0)) for kind in self.others.kinds),
@@ -92,14 +92,14 @@ class Beside:
     def worst(self, seats: Seats) -> Worst:
         """The mixture that takes most nodes beside those who sit so."""
         if seats not in self._worst:
-            self._worst[seats] = worst_of(self.problem(seats), self._work(seats))
+            self._worst[seats] = worst_of(self.instance(seats), self._work(seats))
         return self._worst[seats]
 
     def certain(self, seats: Seats, nodes: int | None = None) -> Certain:
         """So many nodes that nobody ever waits beside those who sit so."""
         key = seats, nodes
         if key not in self._certain:
-            self._certain[key] = certain(self.problem(seats, nodes), self._work(seats))
+            self._certain[key] = certain(self.instance(seats, nodes), self._work(seats))
         return self._certain[key]
 
     def _work(self, seats: Seats) -> Work:
@@ -151,9 +151,9 @@ class Beside:
             work.spend(EACH)
             with work.part(work.left // 2) as part:
                 found: Worst | Certain = (
-                    certain(self.problem(seats, nodes), part)
+                    certain(self.instance(seats, nodes), part)
                     if sure
-                    else worst_of(self.problem(seats), part)
+                    else worst_of(self.instance(seats), part)
                 )
             does = _does(found, nodes)
             if does:
@@ -213,12 +213,12 @@ def beside(groups: Sequence[WorkerGroup], node: Node) -> Beside | None:
     groups = [group for group in groups if group.number and group.demands]
     if len({group.holds for group in groups}) < 2:
         return None
-    problem = build(groups, node)
-    rows = list(zip(groups, problem.numbers, problem.free))
+    instance = build(groups, node)
+    rows = list(zip(groups, instance.numbers, instance.free))
     held = [(number, min(free)) for group, number, free in rows if group.holds]
     kinds = tuple(dict.fromkeys(kind for _, kind in held))
     counts = tuple(sum(number for number, its in held if its == kind) for kind in kinds)
-    load = Load(problem.capacity, tuple(problem.kinds[kind] for kind in kinds), counts)
+    load = Load(instance.capacity, tuple(instance.kinds[kind] for kind in kinds), counts)
     rest = [(number, free) for group, number, free in rows if not group.holds]
     numbers, frees = zip(*rest)
-    return Beside(load, leanest(Problem(problem.capacity, problem.kinds, numbers, frees)))
+    return Beside(load, leanest(Instance(instance.capacity, instance.kinds, numbers, frees)))

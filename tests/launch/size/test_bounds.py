@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from taskgraph_workers.launch.model import Demand, WorkerGroup
 from taskgraph_workers.launch.size.answers import certain_size, packed_size
 from taskgraph_workers.launch.size.build import build
-from taskgraph_workers.launch.size.kinds import Problem, leanest
+from taskgraph_workers.launch.size.kinds import Instance, leanest
 from taskgraph_workers.launch.size.rounding import rounded_up
 from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import OutOfWork, Work
@@ -17,22 +17,22 @@ from taskgraph_workers.machines import Node
 from tests.launch.size.making import LASSEN, cases, group
 
 
-def worst(problem: Problem, steps: int = 10**6) -> Worst:
-    return Climb(problem, Work(steps)).run()
+def worst(instance: Instance, steps: int = 10**6) -> Worst:
+    return Climb(instance, Work(steps)).run()
 
 
 @settings(max_examples=100)
 @given(cases(workers=16))
 def test_bounds_for_all_mixtures_hold(case: tuple[list[WorkerGroup], Node]):
     """By fewer workers, and by rounding up: never less than what is needed."""
-    problem = leanest(build(*case))
-    found = worst(problem)
+    instance = leanest(build(*case))
+    found = worst(instance)
     assert found.lower == found.upper
-    assert (rounded_up(problem) or 0) >= found.upper
-    climb = Climb(problem, Work(10**6))
+    assert (rounded_up(instance) or 0) >= found.upper
+    climb = Climb(instance, Work(10**6))
     if climb.corner.picks:
         runs = climb.corner.packing.runs
-        fewer, saved = shrink(problem, climb.corner.picks, runs, Work(10**6))
+        fewer, saved = shrink(instance, climb.corner.picks, runs, Work(10**6))
         assert saved + worst(fewer).upper >= found.upper
 
 
@@ -40,10 +40,10 @@ def test_bounds_for_all_mixtures_hold(case: tuple[list[WorkerGroup], Node]):
 @given(cases(workers=12))
 def test_a_search_that_is_cut_short_stays_on_the_safe_side(case: tuple[list[WorkerGroup], Node]):
     """However little work there is, the answer lies between what it says."""
-    problem = leanest(build(*case))
-    nodes = worst(problem).upper
+    instance = leanest(build(*case))
+    nodes = worst(instance).upper
     for steps in (0, 30, 300):
-        short = worst(problem, steps)
+        short = worst(instance, steps)
         assert short.lower <= nodes <= short.upper
 
 
