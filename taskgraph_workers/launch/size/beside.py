@@ -14,7 +14,7 @@ from typing import NamedTuple
 from taskgraph_workers.launch.model import WorkerGroup
 from taskgraph_workers.launch.size.build import build
 from taskgraph_workers.launch.size.certain import Certain, certain
-from taskgraph_workers.launch.size.kinds import Instance, Kind, leanest
+from taskgraph_workers.launch.size.kinds import Instance, Kind, in_use, leanest
 from taskgraph_workers.launch.size.nowhere import nowhere
 from taskgraph_workers.launch.size.pack import pack, quick_bound
 from taskgraph_workers.launch.size.patterns import Load, less
@@ -48,19 +48,23 @@ class Fewest(NamedTuple):
 
 
 class Beside:
-    """Workers that hold, as a load, and the others, whose tasks come and go."""
+    """Workers that hold, as a load, and the others, whose tasks come and go.
+
+    To block nodes, small tasks may be worse than those that cover them; to take nodes they are not.
+    """
 
     def __init__(self, load: Load, others: Instance) -> None:
-        self.load, self.others = load, others
+        self.load, self.others, self._lean = load, others, leanest(others)
         self._worst: dict[Seats, Worst] = {}
         self._certain: dict[tuple[Seats, int | None], Certain] = {}
         self._known: tuple[Seats, ...] | None = None
 
     def instance(self, seats: Seats, nodes: int | None = None) -> Instance:
-        """The others' tasks beside such a way to sit, on nodes without end, or on so many.
+        """The others' tasks beside such a way to sit, on nodes without end, or on so many."""
+        return self._instance(self.others, seats, nodes)
 
-        One more axis says that no node is two homes.
-        """
+    def _instance(self, others: Instance, seats: Seats, nodes: int | None = None) -> Instance:
+        """One more axis says that no node is two homes."""
         times: dict[tuple[int, ...], int] = {}
         for pattern, count in seats:
             need = self.taken(pattern)
@@ -69,16 +73,14 @@ class Beside:
         times.pop(nothing, None)
         if nodes is not None:
             times[nothing] = nodes - sum(times.values())
-        first = len(self.others.kinds)
+        first = len(others.kinds)
         homes = tuple(range(first, first + len(times)))
+        kinds = (Kind(kind.nodes, (*kind.need, 0)) for kind in others.kinds)
         return Instance(
             (*self.load.capacity, 1),
-            (
-                *(Kind(kind.nodes, (*kind.need, 0)) for kind in self.others.kinds),
-                *(Kind(1, (*need, 1)) for need in times),
-            ),
-            (*self.others.numbers, *times.values()),
-            (*self.others.free, *(frozenset({home}) for home in homes)),
+            (*kinds, *(Kind(1, (*need, 1)) for need in times)),
+            (*others.numbers, *times.values()),
+            (*others.free, *(frozenset({home}) for home in homes)),
             homes=homes,
         )
 
@@ -92,7 +94,7 @@ class Beside:
     def worst(self, seats: Seats) -> Worst:
         """The mixture that takes most nodes beside those who sit so."""
         if seats not in self._worst:
-            self._worst[seats] = worst_of(self.instance(seats), self._work(seats))
+            self._worst[seats] = worst_of(self._instance(self._lean, seats), self._work(seats))
         return self._worst[seats]
 
     def certain(self, seats: Seats, nodes: int | None = None) -> Certain:
@@ -153,7 +155,7 @@ class Beside:
                 found: Worst | Certain = (
                     certain(self.instance(seats, nodes), part)
                     if sure
-                    else worst_of(self.instance(seats), part)
+                    else worst_of(self._instance(self._lean, seats), part)
                 )
             does = _does(found, nodes)
             if does:
@@ -191,7 +193,7 @@ class Beside:
 
     def _mixtures(self) -> list[tuple[int, ...]]:
         """Some of the largest mixtures of the others' tasks."""
-        others = self.others
+        others = self._lean
         corners = (counts for counts, _ in others.corners(range(len(others.kinds))))
         loads = [Load(others.capacity, others.kinds, counts) for counts in islice(corners, 256)]
         return [load.counts for load in sorted(loads, key=quick_bound, reverse=True)[:MIXTURES]]
@@ -199,7 +201,7 @@ class Beside:
     def _packed(self, counts: tuple[int, ...]) -> Seats:
         """How workers sit where they are best packed together with such tasks."""
         size = len(self.load.kinds)
-        kinds, all_counts = (*self.load.kinds, *self.others.kinds), (*self.load.counts, *counts)
+        kinds, all_counts = (*self.load.kinds, *self._lean.kinds), (*self.load.counts, *counts)
         runs = pack(Load(self.load.capacity, kinds, all_counts), Work(CHECK)).runs
         return tuple((pattern[:size], times) for pattern, times in runs)
 
@@ -221,4 +223,4 @@ def beside(groups: Sequence[WorkerGroup], node: Node) -> Beside | None:
     load = Load(instance.capacity, tuple(instance.kinds[kind] for kind in kinds), counts)
     rest = [(number, free) for group, number, free in rows if not group.holds]
     numbers, frees = zip(*rest)
-    return Beside(load, leanest(Instance(instance.capacity, instance.kinds, numbers, frees)))
+    return Beside(load, in_use(Instance(instance.capacity, instance.kinds, numbers, frees)))

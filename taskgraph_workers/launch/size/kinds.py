@@ -8,7 +8,7 @@ that all workers together can run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import prod
@@ -225,14 +225,19 @@ def leanest(instance: Instance) -> Instance:
         run = [g for g in groups if not _is_covered(instance.kinds, kind, free[g], True)]
         if run:
             lots.append(Lot(most, kind, tuple(run)))
-    used = sorted({kind for kinds in free for kind in kinds} | {lot.kind for lot in lots})
-    at = {kind: index for index, kind in enumerate(used)}
+    return in_use(replace(instance, free=free, lots=tuple(lots), _ranks={}))
+
+
+def in_use(instance: Instance) -> Instance:
+    """The same without the kinds that nobody runs."""
+    used = {kind for kinds in instance.free for kind in kinds} | {lot.kind for lot in instance.lots}
+    at = {kind: index for index, kind in enumerate(sorted(used))}
     return Instance(
         instance.capacity,
-        tuple(instance.kinds[kind] for kind in used),
+        tuple(instance.kinds[kind] for kind in at),
         instance.numbers,
-        tuple(frozenset(at[kind] for kind in kinds) for kinds in free),
-        tuple(Lot(most, at[kind], groups) for most, kind, groups in lots),
+        tuple(frozenset(at[kind] for kind in kinds) for kinds in instance.free),
+        tuple(Lot(most, at[kind], groups) for most, kind, groups in instance.lots),
     )
 
 

@@ -107,4 +107,5 @@ def _least(
     prices = cheapest(totals, start, price).prices
     if price(prices) is not None:
         raise OutOfWork
-    return ceil(sum(total * each for total, each in zip(totals, prices)))
+    least: Fraction = sum((total * each for total, each in zip(totals, prices)), Fraction())
+    return ceil(least)

@@ -89,6 +89,7 @@ class Climb:
 
     def __init__(self, instance: Instance, work: Work) -> None:
         self.instance, self._work = instance, work
+        self._packings: dict[Counts, Packing] = {}
         self.corner = self._corner()
         self._boxes: list[tuple[int, int, Counts, Counts]]
         self._made = 0
@@ -117,10 +118,13 @@ class Climb:
         return best
 
     def _pack(self, counts: Counts) -> Packing:
-        with self._work.part(self._work.left // 4) as part:
-            packing = pack(load_of(self.instance, counts), part)
-        self._work.left -= min(20, self._work.left)
-        return packing
+        if counts not in self._packings:
+            # Where nobody has a choice there is no other mixture to keep work for.
+            alone = self.instance.ways == 1 and not self.instance.lots
+            with self._work.part(self._work.left // (1 if alone else 4)) as part:
+                self._packings[counts] = pack(load_of(self.instance, counts), part)
+            self._work.left -= min(20, self._work.left)
+        return self._packings[counts]
 
     def run(self) -> Worst:
         """The worst mixture. ``upper`` is above ``lower`` where the work ran out."""
