@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from taskgraph_workers.errors import listed
-from taskgraph_workers.launch.merlin.args import parse
 from taskgraph_workers.launch.merlin.chains import Chain
 from taskgraph_workers.launch.merlin.model import Spec, Step
 from taskgraph_workers.launch.merlin.notes import Notes
@@ -151,7 +150,7 @@ def _one_node(case: Case, notes: Notes) -> None:
 def _written_names(case: Case, notes: Notes) -> None:
     """Names and queues that stand in the arguments of a worker."""
     for group in case.part.groups:
-        args = parse(group.worker.args, case.options.environ)
+        args = group.args
         line = group.worker.lines.get("args", group.worker.line)
         if args.name is not None:
             what = f"{group.name}: -n {args.name} in args is left out"
@@ -168,8 +167,7 @@ def _prefetch(case: Case, notes: Notes) -> None:
     greedy = [
         group
         for group, workers in case.pairs
-        if workers.number > 1
-        and parse(group.worker.args, case.options.environ).prefetch not in (None, "1")
+        if workers.number > 1 and group.args.prefetch not in (None, "1")
     ]
     if greedy:
         names = listed(group.name for group in greedy)
