@@ -148,7 +148,7 @@ def test_the_margin(site: Site):
 
 
 def test_a_stop_at_once(site: Site):
-    """The job is cancelled; a status of it says that it did not end well."""
+    """The job is canceled; a status of it says that it did not end well."""
     job = site.lab("--submit").stdout.strip()
     site.started(job)
     assert site.answer("stop", "--now")["how"] == "canceled"
@@ -165,7 +165,7 @@ def test_a_stop_before_the_start(site: Site):
     site.slurm.wait_for(other, "RUNNING")
     done = site.lab("--submit")
     assert "pending" in done.stderr
-    assert "was cancelled" in site.launch("stop").stdout
+    assert "was canceled" in site.launch("stop").stdout
     assert site.log == []
 
 
@@ -178,7 +178,7 @@ def test_a_test(site: Site):
     assert "slurm would not take it: " in done.stderr
     assert "slurm has no queue" in site.lab("--queue", "pdebugg", code=2).stderr
     done = site.lab("--test", "--walltime", "2h", code=1)
-    assert "a walltime of 7200 s is over the limit of queue pdebug, 3600 s" in done.stderr
+    assert "a walltime of 2:00:00 is over the limit of queue pdebug, 1:00:00" in done.stderr
     done = site.lab("--submit", "--nodes", "7", code=2)
     assert "7 nodes are more than queue pdebug has, 6" in done.stderr
     assert not (site.folder / "launches").exists()

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from taskgraph_workers import units
 from taskgraph_workers.errors import listed
 from taskgraph_workers.launch.merlin.chains import Chain
 from taskgraph_workers.launch.merlin.model import Spec, Step
@@ -16,7 +17,6 @@ from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.parts import Part
 from taskgraph_workers.launch.merlin.queues import Clash, Group, unserved
-from taskgraph_workers.launch.merlin.walltimes import clock
 from taskgraph_workers.launch.model import MAY_NOT_START, NEVER_RUNS, NEVER_STARTS, WorkerGroup
 
 #: On Redis a task that nobody has acknowledged for so long is handed out again
@@ -197,7 +197,8 @@ def _walltimes(case: Case, notes: Notes) -> None:
             longest[demand.step] = (demand.walltime_s or 0, demand.line)
     name, (most, line) = max(longest.items(), key=lambda each: each[1][0], default=("", (0, 0)))
     if limit and most > limit:
-        what = f"a task of {name} may take {clock(most)}, but the job ends after {clock(limit)}"
+        takes, ends = units.clock_text(most), units.clock_text(limit)
+        what = f"a task of {name} may take {takes}, but the job ends after {ends}"
         hint = "ask for more; what is killed comes back after 24 h only, where the broker is Redis"
         notes.warn(what, ("study",), line, hint)
     if most > VISIBILITY_S:
