@@ -11,7 +11,8 @@ MERLIN_FOR_TESTS := $(and $(shell command -v slurmctld),$(shell command -v redis
 
 BIN = .venv/bin
 PYTEST = -m pytest --numprocesses=auto --maxprocesses=4
-SHELL_FILES = .ci/run tools/find-python $(shell find taskgraph_workers -name '*.sh')
+# Those of launch/ and schedulers/ are parts: tests check the whole scripts that they make up.
+SHELL_FILES = .ci/run tools/find-python taskgraph_workers/detect.sh $(wildcard examples/*/*.sh)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV

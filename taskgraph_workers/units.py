@@ -135,3 +135,35 @@ def hours_exact(duration_s: int) -> str:
     ('00:01:01', '25:00:00')
     """
     return f"{duration_s // 3600:02}:{duration_s // 60 % 60:02}:{duration_s % 60:02}"
+
+
+def days_exact(duration_s: int) -> str:
+    """``HH:MM:SS``, or ``D:HH:MM:SS`` from a day on, as Merlin reads both.
+
+    >>> days_exact(1200), days_exact(90000)
+    ('00:20:00', '1:01:00:00')
+    """
+    days, rest = divmod(duration_s, 86400)
+    return f"{days}:{hours_exact(rest)}" if days else hours_exact(rest)
+
+
+def clock_text(duration_s: int) -> str:
+    """A duration as people read it, to the second.
+
+    >>> clock_text(1200), clock_text(90061)
+    ('0:20:00', '1-01:01:01')
+    """
+    days, rest = divmod(duration_s, 86400)
+    return f"{days}-{hours_exact(rest)}" if days else hours_exact(rest).removeprefix("0")
+
+
+def duration_text(duration_s: int) -> str:
+    """A duration in the largest unit that leaves no rest.
+
+    >>> duration_text(1728000), duration_text(86400), duration_text(5400), duration_text(7)
+    ('20 days', '1 day', '90 min', '7 s')
+    """
+    for length, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if duration_s and duration_s % length == 0:
+            return f"{duration_s // length} {unit if duration_s != 86400 else 'day'}"
+    return f"{duration_s} s"

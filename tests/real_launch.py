@@ -20,6 +20,9 @@ from slurm_cluster import SlurmCluster
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data" / "launch"
 
+#: A name of which a shell would run a part, if it were to read it.
+HOSTILE = 'it\'s $(touch owned) `touch owned` "x" ;touch owned; #y -N9 é'
+
 
 @dataclass
 class Site:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from taskgraph_workers.errors import Problem, counted, did_you_mean
 from taskgraph_workers.machines import Node
-from taskgraph_workers.units import mib_floor, mib_text
+from taskgraph_workers.units import clock_text, mib_floor, mib_text
 
 if TYPE_CHECKING:
     from taskgraph_workers.launch.model import Demand, WorkerGroup
@@ -148,7 +148,8 @@ def _limits(found: Found, walltime_s: int | None, nodes: int) -> Iterable[Proble
     most = [kind.limit_s for kind in found.kinds]
     longest = max((each for each in most if each is not None), default=None)
     if walltime_s is not None and None not in most and longest and walltime_s > longest:
-        what = f"a walltime of {walltime_s} s is over the limit of {queue}, {longest} s"
+        asked = f"a walltime of {clock_text(walltime_s)}"
+        what = f"{asked} is over the limit of {queue}, {clock_text(longest)}"
         yield Problem(f"{what}: the job would never start", hint="--walltime, or another --queue")
     there = sum(kind.count for kind in found.kinds)
     if nodes > there:

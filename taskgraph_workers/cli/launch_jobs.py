@@ -204,7 +204,7 @@ def _as_json(launch: Launch, state: State) -> dict[str, Any]:
 
 
 def run_stop(args: argparse.Namespace, output: Output) -> int:
-    """End a launch, and say how that went; 1 where it took too long and was cancelled."""
+    """End a launch, and say how that went; 1 where it took too long and was canceled."""
     from taskgraph_workers import schedulers
     from taskgraph_workers.launch import jobs, lost
     from taskgraph_workers.schedulers.run import run
@@ -234,8 +234,8 @@ def _told(launch: Launch, stopped: Stopped, wait: str) -> str:
     reason = f" ({stopped.state.reason})" if stopped.state.reason else ""
     said = {
         "ended": "had ended before",
-        "canceled": "was cancelled",
+        "canceled": "was canceled",
         "warmly": "has ended, and its workers' tasks were done",
-        "killed": f"was not done after {wait}, and was cancelled",
+        "killed": f"was not done after {wait}, and was canceled",
     }[stopped.how]
     return f"job {launch.job} {said}{reason}"

@@ -9,6 +9,7 @@ from taskgraph_workers.cli import facts, launch_notes
 from taskgraph_workers.cli.layout import Styled
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import counted
+from taskgraph_workers.units import clock_text
 
 if TYPE_CHECKING:
     from taskgraph_workers.cli.launching import Plan
@@ -76,7 +77,7 @@ def _job(plan: Plan) -> str:
     header = plan.header
     parts = [f"nodes with {facts.node_text(plan.node)}"] if plan.node else []
     limit = header.walltime_s
-    parts.append("no walltime" if limit is None else f"walltime {time_text(limit)}")
+    parts.append("no walltime" if limit is None else f"walltime {clock_text(limit)}")
     parts += [f"queue {header.queue}"] if header.queue else []
     flux = f", with {plan.inside.name} inside" if plan.inside else ""
     name = plan.known.name if plan.known else "no scheduler yet"
@@ -97,17 +98,6 @@ def _tell_order(plan: Plan, output: Output) -> None:
         f"Queue the study first ({command}):"
         f" a job that finds no work for {Options().monitor_s} s ends."
     )
-
-
-def time_text(seconds: int) -> str:
-    """A duration as people read it.
-
-    >>> time_text(1200), time_text(90061)
-    ('0:20:00', '1-01:01:01')
-    """
-    days, rest = divmod(seconds, 86400)
-    clock = f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
-    return f"{days}-{clock:0>8}" if days else clock
 
 
 # --- --size ---------------------------------------------------------------------------------

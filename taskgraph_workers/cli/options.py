@@ -226,7 +226,8 @@ def root_of(args: argparse.Namespace) -> str:
         if os.path.exists(os.path.join(folder, "config.yml")):
             return folder
     file = os.path.join(_ROOTS[0], "config.yml")
-    raise WorkersError(Problem("there is no such file that can be read", (), _near(), file=file))
+    hint = _near() or "say --root DIR" + (", or --config FILE" if hasattr(args, "config") else "")
+    raise WorkersError(Problem("there is no such file that can be read", (), hint, file=file))
 
 
 def _near() -> str:

@@ -21,7 +21,7 @@ from taskgraph_workers.errors import Problem
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 #: Signs of ours, and what stands for them where the encoding lacks them.
-PLAIN = {"→": "->"}
+PLAIN = {"→": "->", "×": "x"}
 
 # Marks of writing direction, which can make a text read as another.
 _TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -121,10 +121,14 @@ class Output:
         self._tell("error: ", "red", text)
 
     def problems(self, problems: Iterable[Problem]) -> None:
-        """Faults, each with its place in front where it has one, as editors read it."""
+        """Faults, each with its place in front where it has one, as editors read it.
+
+        With ``-q`` the warnings beside them are left out.
+        """
         for problem in problems:
             sign = "" if problem.file else "error: "
-            self._tell(sign, "red", str(problem))
+            style = "red" if problem.severity == "error" else "yellow"
+            self._tell(sign, style, str(problem))
 
     def progress(self, text: str) -> None:
         """What is being done, on a line that comes and goes: on a terminal, after a second."""

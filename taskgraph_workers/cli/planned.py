@@ -11,6 +11,7 @@ from taskgraph_workers.cli.layout import Cell, Line, Part, Styled
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.graph.plan_json import Profiles, key_of
+from taskgraph_workers.units import duration_text
 
 if TYPE_CHECKING:
     from taskgraph_workers.graph.compare import Comparison, Move
@@ -136,12 +137,7 @@ def _duration(value: Any) -> str:
     """
     if value is None:
         return "not set"
-    if isinstance(value, int) and value > 0:
-        for length, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-            if value % length == 0:
-                return f"{value // length} {unit if value != 86400 else 'day'}"
-        return f"{value} s"
-    return str(value)
+    return duration_text(value) if isinstance(value, int) and value > 0 else str(value)
 
 
 def _list(title: str, items: Iterable[str], output: Output) -> None:

@@ -28,8 +28,12 @@ def numbers(args: argparse.Namespace, cluster: Cluster, output: Output) -> dict[
     auto = [each for name, each in cluster.groups.items() if name in asked and each.number is None]
     if not auto:
         return {}
-    _check_pools(auto)
+    from taskgraph_workers.launch.cluster import poolless
     from taskgraph_workers.launch.widths import scipy_sparse, widest
+
+    wrong = list(poolless(auto))
+    if wrong:
+        raise WorkersError(*wrong)
 
     scipy_sparse()
     wanted = _wanted(args, auto)
@@ -51,15 +55,6 @@ def _none(group: Group, pools: Iterable[str]) -> str:
         f"no task of the target graph runs on {group.pool}, so number: auto of {group.name} is 0; "
         + did_you_mean(str(group.pool), pools)
     )
-
-
-def _check_pools(groups: Sequence[Group]) -> None:
-    """Raises WorkersError for each group that does not say which tasks to count."""
-    hint = "say pool: provisioner/worker-type, or write the number"
-    what = "number: auto counts the tasks of a pool, and this group has none"
-    wrong = [Problem(what, (*each.path, "number"), hint) for each in groups if not each.pool]
-    if wrong:
-        raise WorkersError(*wrong)
 
 
 def _wanted(args: argparse.Namespace, groups: Sequence[Group]) -> Wanted:

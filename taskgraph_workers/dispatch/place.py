@@ -109,7 +109,7 @@ def _nothing_allowed(dispatch: Dispatch) -> Iterator[Problem]:
 
 def _dispatch(config: Config) -> Dispatch:
     if config.dispatch is None:
-        hint = "the least is skus and images"
+        hint = "the least is skus and images; --config FILE, if they are in another file"
         raise ConfigError(Problem("workers-config says nothing of dispatch", TOP, hint))
     return config.dispatch
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from taskgraph_workers.graph.markup import visible
+from taskgraph_workers.units import duration_text
 
 #: The most characters of one value that are shown.
 LONGEST = 1000
@@ -167,10 +168,8 @@ def _duration(value: Any) -> Value:
     """
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         return _plain(value)
-    for length, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if value % length == 0:
-            return Value(f"{value} s ({value // length} {unit if value != 86400 else 'day'})")
-    return Value(f"{value} s")
+    exact, text = f"{value} s", duration_text(value)
+    return Value(exact if text == exact else f"{exact} ({text})")
 
 
 def _clipped(before: Value, after: Value) -> tuple[Value, Value]:

@@ -66,7 +66,7 @@ def ask(
     :raises LaunchError: with every fault, each with its place.
     """
     chosen = _chosen(cluster, only)
-    problems = list(_unnumbered(chosen, widths or {}))
+    problems = [*poolless(chosen), *_unnumbered(chosen, widths or {})]
     if problems:
         raise located(LaunchError(*problems), config)
     groups = tuple(_group(config, each, widths or {}, trust_domain) for each in chosen)
@@ -101,17 +101,20 @@ def _hint(name: str, cluster: Cluster) -> str:
     return did_you_mean(name, cluster.groups) or "it has no groups"
 
 
+def poolless(groups: Iterable[Group]) -> Iterator[Problem]:
+    """Each group that says ``number: auto``, and not of which pool tasks are to be counted."""
+    hint = "say pool: provisioner/worker-type, or write the number"
+    for group in groups:
+        if group.number is None and not group.pool:
+            what = "number: auto counts the tasks of a pool, and this group has none"
+            yield Problem(what, (*group.path, "number"), hint)
+
+
 def _unnumbered(groups: Iterable[Group], widths: Mapping[str, int]) -> Iterator[Problem]:
     for group in groups:
-        if group.number is not None or group.name in widths:
-            continue
-        path: Path = (*group.path, "number")
-        if group.pool is None:
-            hint = "name the pool whose tasks are counted, or write how many"
-            yield Problem("auto counts the tasks of a pool, and no pool is named", path, hint)
-        else:
-            hint = "write how many"
-            yield Problem("auto needs a graph, and there is none here", path, hint)
+        if group.number is None and group.pool and group.name not in widths:
+            path: Path = (*group.path, "number")
+            yield Problem("auto needs a graph, and there is none here", path, "write how many")
 
 
 def _group(

@@ -45,7 +45,7 @@ _JOB, _SIZING, _SCRIPT = "job.json", "sizing.json", "workers"
 # How often a job that ends is looked at: at first soon, later less often.
 _SOON_S, _LATER_S = 0.5, 5.0
 
-#: How long a job that was cancelled may take to be gone.
+#: How long a job that was canceled may take to be gone.
 CANCEL_S = 60.0
 
 
@@ -373,7 +373,7 @@ def _cancel(launch: Launch, scheduler: Scheduler, run: Runner) -> State:
     state = _until_ended(launch, scheduler, run, CANCEL_S if answer.exit_code == 0 else 0)
     if state.phase not in ("ended", "unknown"):
         said = answer.stderr.strip() or f"it is {state.phase} still"
-        raise SchedulerError(Problem(f"job {launch.job} could not be cancelled: {said}"))
+        raise SchedulerError(Problem(f"job {launch.job} could not be canceled: {said}"))
     return state
 
 

@@ -95,12 +95,14 @@ def render(script: Script, scheduler: Scheduler, inside: Scheduler | None = None
     :raises LaunchError: for what can't stand elsewhere.
     """
     check(script, scheduler, inside)
+    header = scheduler.header(script.job)
     lines = [
         "#!/bin/bash",
-        *scheduler.header(script.job),
+        *(line for line in header if line.startswith("#")),
         "#",
         *_comment(script, scheduler),
         "",
+        *(line for line in header if not line.startswith("#")),
         *_environment(script, inside),
         *_given(script),
         *_functions(scheduler, inside),
@@ -161,6 +163,9 @@ def _comment(script: Script, scheduler: Scheduler) -> Iterator[str]:
     if not scheduler.tested:
         yield f"# Scripts for {scheduler.name} have not been tried on a real {scheduler.name} yet."
     yield "# To end the workers once their tasks are done: touch workers-JOBID.stop, here."
+    yield "#"
+    yield "# What workers expand themselves, and files of the machine's, are not for shellcheck:"
+    yield "# shellcheck disable=SC1091,SC2016"
 
 
 def printable(text: str) -> str:

@@ -1,7 +1,7 @@
 """What a batch scheduler is to us: directives, shell functions, and commands with their answers.
 
-Everything in a scheduler's file is pure: it renders text and commands, and reads answers. Nothing
-there runs anything; :func:`taskgraph_workers.schedulers.run.run` does, for all of them.
+Every method of a scheduler is pure: it renders text and commands, and reads answers. None runs
+anything; :func:`taskgraph_workers.schedulers.run.run` does, for all of them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """LSF (``bsub``, 10.1), from its documentation: nothing here has run on a real LSF.
 
-There are two shapes. Where this machine has ``jsrun``, it belongs to a CORAL system (CSM): a job
-asks for nodes (``-nnodes``), all of each, and its script runs on a launch node that isn't counted.
-Elsewhere a job asks for slots, so many on each host (``span[ptile]``), and its script runs on the
-first of them. ``Lsf(csm=True)`` and ``Lsf(csm=False)`` say it for a machine that isn't this one;
-the script itself looks for ``jsrun`` once more.
+There are two shapes. A machine that has ``jsrun`` belongs to a CORAL system (CSM): a job asks for
+nodes (``-nnodes``), all of each, and its script runs on a launch node that isn't counted. Elsewhere
+a job asks for slots, so many on each host (``span[ptile]``), and its script runs on the first of
+them. :func:`here` looks which of both this machine is, and ``SCHEDULER`` is that; the script itself
+looks for ``jsrun`` once more.
 
 **Workers.** On ordinary LSF ``blaunch`` starts each node's share, with the environment carried in
 a file. Workers that hold are bound there: CUDA_VISIBLE_DEVICES gets the worker's part of what the
@@ -44,12 +44,9 @@ _FIELDS = "stat exec_host exit_code delimiter='|'"
 
 @dataclass(frozen=True)
 class Lsf:
-    """See the module, and :class:`~taskgraph_workers.schedulers.base.Scheduler`.
+    """See the module, and :class:`~taskgraph_workers.schedulers.base.Scheduler`."""
 
-    ``csm`` of None: whether this machine has ``jsrun``.
-    """
-
-    csm: bool | None = None
+    csm: bool
     name = "lsf"
     extension = "lsf"
     tool = "bsub"
@@ -64,17 +61,16 @@ class Lsf:
 
     def header(self, job: Job) -> list[str]:
         """``#BSUB`` lines."""
-        csm = shutil.which("jsrun") is not None if self.csm is None else self.csm
         header = quoting.Directives("#BSUB", quoting.lsf_value)
         header.add("job name", "-J ", job.name)
-        if csm:
+        if self.csm:
             header.add("nodes", "-nnodes ", job.nodes)
         else:
             _slots(header, job)
         if job.walltime_s is not None:
             header.plain(f"-W {units.hours_ceil_minute(job.walltime_s)}")
         header.add("queue", "-q ", job.queue)
-        header.add("bank", "-G " if csm else "-P ", job.bank)
+        header.add("bank", "-G " if self.csm else "-P ", job.bank)
         header.add("output", "-o ", shares.output(job, "%J"))
         header.add("reservation", "-U ", job.reservation)
         if job.constraint is not None:
@@ -175,4 +171,9 @@ def _slots(header: quoting.Directives, job: Job) -> None:
         header.plain(f'-gpu "num={job.gpus}"')
 
 
-SCHEDULER = Lsf()
+def here() -> Lsf:
+    """LSF as this machine has it."""
+    return Lsf(csm=shutil.which("jsrun") is not None)
+
+
+SCHEDULER = here()

@@ -8,6 +8,7 @@ such nodes more of them fit than were planned.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from taskgraph_workers import units
@@ -128,7 +129,7 @@ class Slurm:
             found = _ID.fullmatch(line.strip())
             if found:
                 return found[1]
-        raise SchedulerError(Problem(f"Slurm did not take the job: {_said(answer)}"))
+        raise SchedulerError(Problem(f"Slurm did not take the job: {shares.said(answer)}"))
 
     def find(self, name: str) -> Command:
         """Asks for this user's jobs, also those that just ended: see :meth:`found`.
@@ -141,7 +142,7 @@ class Slurm:
     def found(self, name: str, answer: Answer) -> tuple[str, ...]:
         """The ids of those with this name. Raises SchedulerError where nobody can tell."""
         if answer.exit_code != 0:
-            raise SchedulerError(Problem(f"Slurm can't be asked for jobs: {_said(answer)}"))
+            raise SchedulerError(Problem(f"Slurm can't be asked for jobs: {shares.said(answer)}"))
         rows = [line.partition("|") for line in answer.stdout.splitlines()]
         return tuple(job for job, _, said in rows if said == name)
 
@@ -161,7 +162,7 @@ class Slurm:
                 return _state(*fields[1:])
         if answer.exit_code == 0 or "Invalid job id" in answer.stderr:
             return State("unknown")
-        raise SchedulerError(Problem(f"Slurm can't be asked for job {job}: {_said(answer)}"))
+        raise SchedulerError(Problem(f"Slurm can't be asked for job {job}: {shares.said(answer)}"))
 
     def end(self, job: str) -> Command | None:
         """A signal to the script alone, which passes none of it on to the workers' tasks."""
@@ -182,9 +183,9 @@ class Slurm:
         for line in answer.stdout.splitlines() if answer.exit_code == 0 else ():
             kind = _kind(line)
             if kind is not None:
-                bare = Kind(**{**kind.__dict__, "count": 0})
+                bare = replace(kind, count=0)
                 found[bare] = found.get(bare, 0) + kind.count
-        return tuple(Kind(**{**kind.__dict__, "count": count}) for kind, count in found.items())
+        return tuple(replace(kind, count=count) for kind, count in found.items())
 
 
 #: How long before the partition's own limit that is; it may come a minute early.
@@ -225,11 +226,6 @@ def _output(lines: Directives, job: Job) -> None:
         lines.add("output", "--output=", output.replace(ID, "%j"))
     if job.requeue:
         lines.plain("--requeue --open-mode=append")
-
-
-def _said(answer: Answer) -> str:
-    text = " ".join((answer.stderr or answer.stdout).split())
-    return text or f"it said nothing (exit code {answer.exit_code})"
 
 
 def _state(word: str, reason: str, nodes: str) -> State:

@@ -197,6 +197,21 @@ def test_a_folder_of_another_name(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["plan", "--profile", "cloud"], "say --root DIR"),
+        (["show"], "say --root DIR, or --config FILE"),
+        (["dispatch", "run", "--once"], "say --root DIR, or --config FILE"),
+    ],
+)
+def test_far_from_any_project(tmp_path: Path, arguments: list[str], hint: str):
+    """Where no project is around, the hint has the options that this command takes."""
+    done = command(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"can be read\n    hint: {hint}\n")
+
+
+@pytest.mark.parametrize(
     "arguments", [["check"], ["plan", "--profile", "cloud"], ["explain", "--task", "train-one"]]
 )
 def test_parameters_that_are_no_file(project: Project, arguments: list[str]):

@@ -93,7 +93,7 @@ def test_where_nobody_says_anything():
     ("walltime_s", "nodes", "told"),
     [
         (7200, 8, []),
-        (7201, 8, ["a walltime of 7201 s is over the limit of queue pdebug, 7200 s"]),
+        (7201, 8, ["a walltime of 2:00:01 is over the limit of queue pdebug, 2:00:00"]),
         (None, 9, ["9 nodes are more than queue pdebug has, 8"]),
         (9000, 9, ["a walltime", "9 nodes"]),
     ],

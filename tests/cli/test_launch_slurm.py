@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
+from real_launch import HOSTILE, Site, until
 from slurm_cluster import SlurmCluster
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 # A worker as they are: it writes down what it has, and once asked to end it finishes its task.
 WORKER = """\
@@ -49,21 +47,15 @@ workers-config:
 """
 
 
-class Site:
-    """A user of the cluster, in a folder."""
+@dataclass
+class Lab(Site):
+    """A user of the cluster, with a configuration and a worker in his folder."""
 
-    def __init__(self, slurm: SlurmCluster, folder: Path) -> None:
-        self.slurm, self.folder = slurm, folder
-        (folder / "lab.yml").write_text(LAB, "utf-8")
-        (folder / "worker").write_text(WORKER, "utf-8")
-        (folder / "worker").chmod(0o755)
-
-    def launch(self, *words: str, code: int = 0) -> CompletedProcess[str]:
-        env = {"PYTHONPATH": str(ROOT), "COLUMNS": "80"}
-        command = (sys.executable, "-m", "taskgraph_workers", "launch", *words)
-        done = self.slurm.run(*command, cwd=self.folder, env=env)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
+    def __post_init__(self) -> None:
+        self.env = {"COLUMNS": "80"}
+        (self.folder / "lab.yml").write_text(LAB, "utf-8")
+        (self.folder / "worker").write_text(WORKER, "utf-8")
+        (self.folder / "worker").chmod(0o755)
 
     def lab(self, *words: str, code: int = 0) -> CompletedProcess[str]:
         return self.launch("--cluster", "lab", "--config", "lab.yml", *words, code=code)
@@ -78,10 +70,7 @@ class Site:
         return file.read_text("utf-8").splitlines() if file.exists() else []
 
     def until(self, fact: Callable[[], object], job: str) -> None:
-        limit = time.monotonic() + 60
-        while not fact():
-            assert time.monotonic() < limit, [*self.log, self.slurm.output(job)]
-            time.sleep(0.1)
+        until(fact, lambda: "\n".join([*self.log, self.slurm.output(job)]), 60)
 
     def started(self, job: str) -> list[str]:
         """What all five workers wrote at their start."""
@@ -90,11 +79,11 @@ class Site:
 
 
 @pytest.fixture
-def site(slurm: SlurmCluster, tmp_path: Path) -> Site:
-    return Site(slurm, tmp_path)
+def site(slurm: SlurmCluster, tmp_path: Path) -> Lab:
+    return Lab(slurm, tmp_path)
 
 
-def test_from_sinfo_to_a_warm_end(site: Site):
+def test_from_sinfo_to_a_warm_end(site: Lab):
     """The nodes are those of the queue; each worker has its own GPUs and says so in GPUS; the
     script that is submitted is the one that is printed; and a stop lets every task be done.
     """
@@ -130,7 +119,7 @@ def test_from_sinfo_to_a_warm_end(site: Site):
     assert f"job {job} had ended before (COMPLETED)" in site.launch("stop", "0001").stdout
 
 
-def test_the_file_alone_ends_it(site: Site):
+def test_the_file_alone_ends_it(site: Lab):
     """Whoever can write in the folder can end the workers, without any command of ours."""
     job = site.lab("--submit").stdout.strip()
     site.started(job)
@@ -139,7 +128,7 @@ def test_the_file_alone_ends_it(site: Site):
     assert sum(line.startswith("end") for line in site.log) == 5
 
 
-def test_the_margin(site: Site):
+def test_the_margin(site: Lab):
     """It ends by itself, long enough before its time."""
     job = site.lab("--submit", "--walltime", "10m", "--margin", "595s").stdout.strip()
     assert site.slurm.wait_for(job) == "COMPLETED"
@@ -147,8 +136,8 @@ def test_the_margin(site: Site):
     assert "the time limit is 595 s ahead" in site.slurm.output(job)
 
 
-def test_a_stop_at_once(site: Site):
-    """The job is cancelled; a status of it says that it did not end well."""
+def test_a_stop_at_once(site: Lab):
+    """The job is canceled; a status of it says that it did not end well."""
     job = site.lab("--submit").stdout.strip()
     site.started(job)
     assert site.answer("stop", "--now")["how"] == "canceled"
@@ -157,7 +146,7 @@ def test_a_stop_at_once(site: Site):
     assert (said["state"], said["reason"], said["succeeded"]) == ("ended", "CANCELLED", False)
 
 
-def test_a_stop_before_the_start(site: Site):
+def test_a_stop_before_the_start(site: Lab):
     """Of a job that waits: it goes, and nothing ran."""
     other = site.slurm.submit(
         "#!/bin/bash\nsleep 60\n", "-N6", "--exclusive", "-ppdebug", cwd=site.folder
@@ -165,11 +154,11 @@ def test_a_stop_before_the_start(site: Site):
     site.slurm.wait_for(other, "RUNNING")
     done = site.lab("--submit")
     assert "pending" in done.stderr
-    assert "was cancelled" in site.launch("stop").stdout
+    assert "was canceled" in site.launch("stop").stdout
     assert site.log == []
 
 
-def test_a_test(site: Site):
+def test_a_test(site: Lab):
     """Slurm is asked; what it would take and let wait for ever is refused all the same."""
     assert "slurm would take it" in site.lab("--test").stderr
     node = ("--node", "cores=8,gpus=4")
@@ -178,13 +167,13 @@ def test_a_test(site: Site):
     assert "slurm would not take it: " in done.stderr
     assert "slurm has no queue" in site.lab("--queue", "pdebugg", code=2).stderr
     done = site.lab("--test", "--walltime", "2h", code=1)
-    assert "a walltime of 7200 s is over the limit of queue pdebug, 3600 s" in done.stderr
+    assert "a walltime of 2:00:00 is over the limit of queue pdebug, 1:00:00" in done.stderr
     done = site.lab("--submit", "--nodes", "7", code=2)
     assert "7 nodes are more than queue pdebug has, 6" in done.stderr
     assert not (site.folder / "launches").exists()
 
 
-def test_a_refusal_is_kept(site: Site):
+def test_a_refusal_is_kept(site: Lab):
     """What Slurm said, in the folder of the launch that came to nothing."""
     done = site.lab("--submit", "--reservation", "nowhere", code=2)
     assert "reservation is invalid" in done.stderr.lower()
@@ -193,13 +182,13 @@ def test_a_refusal_is_kept(site: Site):
     assert "has no job: " in site.launch("stop", code=2).stderr
 
 
-def test_nodes_that_differ(site: Site):
+def test_nodes_that_differ(site: Lab):
     """Without a default queue of one kind, the smallest that will do is taken, and named."""
     done = site.lab("--queue", "pbig", "--size")
     assert "nodes with 36 cores, 4 GPUs" in " ".join(done.stdout.split())
 
 
-def test_a_requeue(site: Site):
+def test_a_requeue(site: Lab):
     """At the margin the job goes back into the queue, once; what it wrote stays, and its workers'
     tasks are done each time.
     """
@@ -219,14 +208,11 @@ def test_a_requeue(site: Site):
     assert sum(line.startswith("end") for line in site.log) == 10
 
 
-HOSTILE = 'it\'s $(touch owned) `touch owned` "x" ;touch owned; #y -N9 é'
-
-
-def test_hostile_names(site: Site):
+def test_hostile_names(site: Lab):
     """Of the folder, the job, its output and its workers: they are names, and run nothing."""
     folder = site.folder / HOSTILE
     folder.mkdir()
-    other = Site(site.slurm, folder)
+    other = Lab(site.slurm, folder)
     text = LAB.replace("helpers:", "'h $(touch owned)':").replace("lab-{id}.out", "o $x;y-{id}")
     (folder / "lab.yml").write_text(text, "utf-8")
     job = other.lab("--submit", "--name", HOSTILE, "--directive", "#SBATCH --comment=x").stdout

@@ -173,7 +173,7 @@ def test_quiet_keeps_errors(streams: tuple[Stream, Stream]):
     output.talk("hello")
     output.warn("mind the gap")
     output.problems([Problem("wrong", ("a", "b"), "mend it", file="x.yml", line=3, column=1)])
-    output.problems([Problem("also wrong")])
+    output.problems([Problem("odd", file="x.yml", severity="warning"), Problem("also wrong")])
     assert streams[1].written == "x.yml:3:1: a.b: wrong\n    hint: mend it\nerror: also wrong\n"
 
 

@@ -93,7 +93,7 @@ def test_some_groups(read: Any):
         ("", {"name": "lba"}, "there is no cluster 'lba'\n    hint: did you mean 'lab'?"),
         ("", {"only": ("trainer",)}, "no group 'trainer'\n    hint: did you mean 'trainers'?"),
         ("number: 5", {}, "groups.trainers.number: auto needs a graph"),
-        ("pool: lab/gpu, number: 5", {}, "no pool is named"),
+        ("pool: lab/gpu, number: 5", {}, "counts the tasks of a pool, and this group has none"),
     ],
 )
 def test_what_can_not_be_asked(read: Any, change: str, options: dict[str, Any], told: str):

@@ -332,7 +332,7 @@ def test_a_scheduler_that_is_away_for_a_while():
 
 
 def test_a_stop_that_takes_too_long():
-    """After the limit the job is cancelled."""
+    """After the limit the job is canceled."""
     queue = Queue(ends=False)
     launch, _ = submit(queue)
     stopped = jobs.stop(launch, queue, queue.run, wait_s=0.01)
@@ -368,7 +368,7 @@ def test_a_job_that_stays():
             return type(answer)(1, stderr="not yours")
         return answer
 
-    with pytest.raises(SchedulerError, match="job 41 could not be cancelled: not yours"):
+    with pytest.raises(SchedulerError, match="job 41 could not be canceled: not yours"):
         jobs.stop(launch, queue, run, now=True)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from real_launch import Site, on_nodes, per_node, until
+from real_launch import HOSTILE, Site, on_nodes, per_node, until
 from slurm_cluster import SlurmCluster
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
@@ -100,7 +100,6 @@ def test_nothing_outlives_the_limit(site: Site):
     assert site.slurm.job(job)["JobState"] in ("COMPLETING", "TIMEOUT")
 
 
-HOSTILE = 'it\'s $(touch owned) `touch owned` "x" ;touch owned; #y -N9 é'
 SPEC = """\
 description: {{name: {text}, description: d}}
 batch: {{type: slurm, queue: pdebug, walltime: 10m, name: {text}, bank: {text}}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from share_scripts import commands
 
 from taskgraph_workers.schedulers.base import Answer, Job, SchedulerError, State
-from taskgraph_workers.schedulers.lsf import SCHEDULER, Lsf
+from taskgraph_workers.schedulers.lsf import Lsf, here
 
 LSF, CSM = Lsf(csm=False), Lsf(csm=True)
 FULL = Job(
@@ -67,9 +66,10 @@ def test_nodes():
 def test_which_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Which of both it is hangs on whether this machine has jsrun."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert SCHEDULER.header(Job()) == LSF.header(Job())
+    assert here() == LSF
     monkeypatch.setenv("PATH", commands(tmp_path, {"jsrun": "jsrun"}))
-    assert SCHEDULER.header(Job()) == CSM.header(Job()) != LSF.header(Job())
+    assert here() == CSM
+    assert CSM.header(Job()) != LSF.header(Job())
 
 
 def test_shared_hosts():
@@ -163,4 +163,3 @@ def test_found():
 def test_untested():
     """It says of itself that it was never tried."""
     assert not LSF.tested
-    assert replace(LSF, csm=True) == CSM

@@ -6,9 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from taskgraph_workers.dispatch.brokers.base import BrokerDown, Delivery
 from taskgraph_workers.dispatch.failpoints import reach
@@ -20,6 +18,9 @@ from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavaila
 from taskgraph_workers.dispatch.ledger.receipt import Verdict, record
 from taskgraph_workers.dispatch.ledger.values import DEAD, POSTPONED, Recorded
 from taskgraph_workers.dispatch.model import Refused
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
 from taskgraph_workers.launch.merlin.cautions import Case, caution, no_merlin
 from taskgraph_workers.launch.merlin.chains import chains
@@ -17,7 +16,7 @@ from taskgraph_workers.launch.merlin.queues import Group, groups
 from taskgraph_workers.launch.merlin.runtime import celery_version, merlin_folder, setup, until
 from taskgraph_workers.launch.merlin.stages import stages
 from taskgraph_workers.launch.merlin.workers import worker_group
-from taskgraph_workers.launch.model import Ask, Header
+from taskgraph_workers.launch.model import Ask, Header, WorkerGroup
 from taskgraph_workers.schedulers.base import ID
 
 #: What the originating issue's script is called, and where its output goes.
@@ -35,10 +34,10 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
     """
     options = options or Options()
     notes = Notes(spec.file, spec.notes)
-    found = groups(spec, notes)
+    found = groups(spec, options.environ, notes)
     chosen = part(spec, found, options, notes)
-    numbers = _all_numbers(found, chosen, options, notes)
-    workers = tuple(worker_group(each, chosen.batch, options, notes) for each in chosen.groups)
+    made = {group.name: _made(group, chosen, options, notes) for group in found}
+    workers = tuple(made[group.name] for group in chosen.groups)
     folder = merlin_folder(options.folder)
     lines, done = _runtime(spec, (folder, chosen.batch.flux_path), options, notes)
     tasks = chains(spec)
@@ -54,23 +53,20 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
         stages=stages(tasks, workers),
         others=chosen.others,
         until=done,
-        corrected=corrected(spec, chosen, numbers),
+        corrected=corrected(spec, chosen, made),
         notes=notes.all(),
         file=os.path.abspath(spec.file),
     )
 
 
-def _all_numbers(
-    found: Sequence[Group], chosen: Part, options: Options, notes: Notes
-) -> dict[str, int]:
-    """How many workers each group has; with the faults of those, too, that are not launched."""
-    numbers = {}
-    for group in found:
-        quiet = Notes(notes.file)
-        batch = group.worker.batch or chosen.batch
-        numbers[group.name] = worker_group(group, batch, options, quiet).number
-        notes.take(quiet.errors())
-    return numbers
+def _made(group: Group, chosen: Part, options: Options, notes: Notes) -> WorkerGroup:
+    """A group as it is launched, or as it would be: of one that is not, its faults alone count."""
+    if group in chosen.groups:
+        return worker_group(group, chosen.batch, options, notes)
+    quiet = Notes(notes.file)
+    made = worker_group(group, group.worker.batch or chosen.batch, options, quiet)
+    notes.take(quiet.errors())
+    return made
 
 
 def _header(batch: Batch) -> Header:

@@ -9,15 +9,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from taskgraph_workers import units
 from taskgraph_workers.errors import listed
-from taskgraph_workers.launch.merlin.args import parse
 from taskgraph_workers.launch.merlin.chains import Chain
 from taskgraph_workers.launch.merlin.model import Spec, Step
 from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.parts import Part
 from taskgraph_workers.launch.merlin.queues import Clash, Group, unserved
-from taskgraph_workers.launch.merlin.walltimes import clock
 from taskgraph_workers.launch.model import MAY_NOT_START, NEVER_RUNS, NEVER_STARTS, WorkerGroup
 
 #: On Redis a task that nobody has acknowledged for so long is handed out again
@@ -151,7 +150,7 @@ def _one_node(case: Case, notes: Notes) -> None:
 def _written_names(case: Case, notes: Notes) -> None:
     """Names and queues that stand in the arguments of a worker."""
     for group in case.part.groups:
-        args = parse(group.worker.args, case.options.environ)
+        args = group.args
         line = group.worker.lines.get("args", group.worker.line)
         if args.name is not None:
             what = f"{group.name}: -n {args.name} in args is left out"
@@ -168,8 +167,7 @@ def _prefetch(case: Case, notes: Notes) -> None:
     greedy = [
         group
         for group, workers in case.pairs
-        if workers.number > 1
-        and parse(group.worker.args, case.options.environ).prefetch not in (None, "1")
+        if workers.number > 1 and group.args.prefetch not in (None, "1")
     ]
     if greedy:
         names = listed(group.name for group in greedy)
@@ -199,7 +197,8 @@ def _walltimes(case: Case, notes: Notes) -> None:
             longest[demand.step] = (demand.walltime_s or 0, demand.line)
     name, (most, line) = max(longest.items(), key=lambda each: each[1][0], default=("", (0, 0)))
     if limit and most > limit:
-        what = f"a task of {name} may take {clock(most)}, but the job ends after {clock(limit)}"
+        takes, ends = units.clock_text(most), units.clock_text(limit)
+        what = f"a task of {name} may take {takes}, but the job ends after {ends}"
         hint = "ask for more; what is killed comes back after 24 h only, where the broker is Redis"
         notes.warn(what, ("study",), line, hint)
     if most > VISIBILITY_S:

@@ -9,13 +9,12 @@ import re
 from collections.abc import Mapping
 
 from taskgraph_workers.errors import Path
-from taskgraph_workers.launch.merlin.args import parse
 from taskgraph_workers.launch.merlin.edits import Editor, Impossible
 from taskgraph_workers.launch.merlin.model import Spec, Step
 from taskgraph_workers.launch.merlin.notes import WORKERS
 from taskgraph_workers.launch.merlin.parts import Part
 from taskgraph_workers.launch.merlin.queues import Clash, Group
-from taskgraph_workers.launch.model import Demand
+from taskgraph_workers.launch.model import Demand, WorkerGroup
 
 #: Where a spec says that several groups may take from one queue.
 OVERLAP: Path = (*WORKERS[:-1], "overlap")
@@ -27,10 +26,10 @@ _GPU_FLAG = re.compile(r"gres|gpu")
 _CONCURRENCY = re.compile(r"(?<!\S)(?:--concurrency[= ]|-c ?)\d+(?!\S)")
 
 
-def corrected(spec: Spec, part: Part, numbers: Mapping[str, int]) -> str | None:
+def corrected(spec: Spec, part: Part, made: Mapping[str, WorkerGroup]) -> str | None:
     """The corrected text; None where there is nothing to correct, or nothing that could be.
 
-    ``numbers`` are the workers of each group, those too that Merlin would not start.
+    ``made`` are all groups as they would be launched, those too that Merlin would not start.
     """
     if not spec.text:
         return None
@@ -42,7 +41,7 @@ def corrected(spec: Spec, part: Part, numbers: Mapping[str, int]) -> str | None:
         if not any(changed):
             return None
         for group in [*part.groups, *(c.group for c in part.clashes if not c.starts)]:
-            _number(group, numbers[group.name], editor)
+            _number(group, made[group.name].number, editor)
         return editor.result()
     except Impossible:
         return None
@@ -145,8 +144,8 @@ def _number(group: Group, number: int, editor: Editor) -> None:
     They would have to be changed with it. ``--concurrency 1`` is what each worker has, and without
     it Merlin itself would start one for each core of a node.
     """
-    each = parse(group.worker.args).concurrency
-    if group.implied or group.worker.number is not None or each is None:
+    each = group.args.concurrency
+    if group.implied or group.worker.number is not None or each is None or "$" in group.args.said:
         return
     key = editor.key_at(WORKERS, group.worker.line)
     if key is None or (group.worker.nodes or 1) * each != number:

@@ -6,10 +6,11 @@ every step whose queue is that of one of its own steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from taskgraph_workers.errors import Path
+from taskgraph_workers.launch.merlin.args import WorkerArgs, parse
 from taskgraph_workers.launch.merlin.model import Spec, Step, Worker
 from taskgraph_workers.launch.merlin.notes import WORKERS, Notes
 
@@ -20,11 +21,13 @@ DEFAULT = "default_worker"
 class Group(NamedTuple):
     """One entry of ``workers`` and what it comes to.
 
-    ``named`` are the steps that it names, ``queues`` theirs (without Merlin's prefix), and
-    ``steps`` all whose tasks it takes. ``implied`` tells that Merlin adds it.
+    ``args`` are the worker's, read. ``named`` are the steps that it names, ``queues`` theirs
+    (without Merlin's prefix), and ``steps`` all whose tasks it takes. ``implied`` tells that Merlin
+    adds it.
     """
 
     worker: Worker
+    args: WorkerArgs
     named: tuple[Step, ...]
     queues: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -41,9 +44,12 @@ class Group(NamedTuple):
         return (*WORKERS, self.name)
 
 
-def groups(spec: Spec, notes: Notes) -> tuple[Group, ...]:
-    """Every group of a spec, in the order in which Merlin starts them."""
-    return tuple(_group(spec, worker) for worker in _workers(spec, notes))
+def groups(spec: Spec, environ: Mapping[str, str], notes: Notes) -> tuple[Group, ...]:
+    """Every group of a spec, in the order in which Merlin starts them.
+
+    ``environ`` is what ``$NAME`` stands for where arguments need a number.
+    """
+    return tuple(_group(spec, worker, environ) for worker in _workers(spec, notes))
 
 
 def _workers(spec: Spec, notes: Notes) -> Iterable[Worker]:
@@ -67,13 +73,13 @@ def _workers(spec: Spec, notes: Notes) -> Iterable[Worker]:
     return [*spec.workers, default]
 
 
-def _group(spec: Spec, worker: Worker) -> Group:
+def _group(spec: Spec, worker: Worker, environ: Mapping[str, str]) -> Group:
     everything = "all" in worker.steps
     named = tuple(step for step in spec.steps if everything or step.name in worker.steps)
     queues = tuple(dict.fromkeys(step.queue for step in named))
     steps = tuple(step for step in spec.steps if step.queue in queues)
     implied = spec.workers is None or worker not in spec.workers
-    return Group(worker, named, queues, steps, implied)
+    return Group(worker, parse(worker.args, environ), named, queues, steps, implied)
 
 
 class Clash(NamedTuple):

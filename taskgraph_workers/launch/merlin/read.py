@@ -8,11 +8,11 @@ from typing import Any
 from taskgraph_workers.errors import said
 from taskgraph_workers.launch.merlin import schema
 from taskgraph_workers.launch.merlin.blocks import batch, workers
+from taskgraph_workers.launch.merlin.demand import Inherited
 from taskgraph_workers.launch.merlin.document import Document
 from taskgraph_workers.launch.merlin.model import Spec
 from taskgraph_workers.launch.merlin.parameters import parameters
 from taskgraph_workers.launch.merlin.samples import samples
-from taskgraph_workers.launch.merlin.sizing import Header
 from taskgraph_workers.launch.merlin.steps import Steps
 from taskgraph_workers.launch.merlin.values import Reader
 from taskgraph_workers.launch.merlin.variables import Variables
@@ -35,7 +35,7 @@ def read_spec(file: str, variables: Mapping[str, str]) -> Spec:
     reader.columns = found.columns
     name = _description(reader)
     header = batch(reader, document.value.get("batch"), ("batch",))
-    steps = Steps(reader, Header(header.type, header.shell), found.there).read()
+    steps = Steps(reader, Inherited(header.type, header.shell), found.there).read()
     path = ("merlin", "resources")
     overlap = reader.flag(resources.get("overlap"), (*path, "overlap"), False)
     groups = workers(reader, resources, [step.name for step in steps])

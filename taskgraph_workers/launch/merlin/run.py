@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from taskgraph_workers.errors import Path, said
-from taskgraph_workers.launch.merlin.demands import Row, replaced
 from taskgraph_workers.launch.merlin.launchers import LAUNCHER_OF, RAW_KEY
+from taskgraph_workers.launch.merlin.peak import Row, replaced
 from taskgraph_workers.launch.merlin.values import Reader
 from taskgraph_workers.launch.merlin.variables import REFERENCE
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin import schema, strict
+from taskgraph_workers.launch.merlin.demand import Inherited, demand
 from taskgraph_workers.launch.merlin.model import Step, dependency
-from taskgraph_workers.launch.merlin.sizing import Header, demand
 from taskgraph_workers.launch.merlin.values import Reader
 
 #: What makes Merlin run a step for each sample, besides the columns' names.
@@ -25,7 +25,7 @@ _SAMPLE_WORDS = frozenset(
 class Steps:
     """Reads the steps. ``header`` is of the spec's batch block; ``sampled``: it has samples."""
 
-    def __init__(self, reader: Reader, header: Header, sampled: bool) -> None:
+    def __init__(self, reader: Reader, header: Inherited, sampled: bool) -> None:
         self.reader = reader
         self.document = reader.document
         self.header = header

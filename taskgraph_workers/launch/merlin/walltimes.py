@@ -43,7 +43,7 @@ def walltime(said: object, written: str | None) -> Walltime:
     merlins = _merlins(text)
     if merlins == total:
         return _number(total, text) if text.isdigit() else Walltime(total)
-    hint = f'write it as Merlin reads it: "{clock(total)}"'
+    hint = f'write it as Merlin reads it: "{units.days_exact(total)}"'
     if merlins is None:
         return Walltime(total, f"Merlin can't read {text}; launch takes {total} seconds", hint)
     what = f"Merlin reads {text} as {counted(merlins, 'second')}: it deletes the letters"
@@ -58,10 +58,12 @@ def _number(number: int, written: str | None) -> Walltime:
         what = f"YAML reads {written} as the number {total}, to the base 60"
         also = ", and so does Merlin" if meant != total else ""
         hint = f'put it in quotes: "{written}"'
-        return Walltime(meant, f"{what}{also}; launch takes {clock(meant)}", hint)
+        return Walltime(meant, f"{what}{also}; launch takes {units.days_exact(meant)}", hint)
     if total < _FEW_S:
         what = f"a walltime of {total} is {counted(total, 'second')} to Merlin, and to launch"
-        return Walltime(total, what, f'if minutes are meant, write "{clock(total * 60)}"')
+        return Walltime(
+            total, what, f'if minutes are meant, write "{units.days_exact(total * 60)}"'
+        )
     return Walltime(total)
 
 
@@ -75,14 +77,3 @@ def _merlins(text: str) -> int | None:
     except ValueError:
         return None
     return sum(number * each for number, each in zip(reversed(numbers), (1, 60, 3600, 86400)))
-
-
-def clock(total: int) -> str:
-    """Seconds as ``HH:MM:SS``, or ``D:HH:MM:SS``: Merlin reads both.
-
-    >>> clock(1200), clock(90000)
-    ('00:20:00', '1:01:00:00')
-    """
-    days, rest = divmod(total, 86400)
-    text = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
-    return f"{days}:{text}" if days else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from taskgraph_workers.launch.merlin.args import WorkerArgs, parse, quoted
+from taskgraph_workers.launch.merlin.args import WorkerArgs, quoted
 from taskgraph_workers.launch.merlin.model import Batch, Worker
 from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
@@ -27,21 +27,20 @@ class Count(NamedTuple):
 
 def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> WorkerGroup:
     """A group as it is launched: N single workers, each under a name of its own."""
-    worker = group.worker
-    args = parse(worker.args, options.environ)
+    worker, args = group.worker, group.args
     path, line = (*group.path, "args"), worker.lines.get("args", worker.line)
     for fault in args.faults:
         notes.error(fault, path, line)
     for remark in args.remarks:
         notes.warn(f"{group.name}: {remark}", path, line)
     _check_name(group, notes)
-    count = counted(group, args, batch, options, notes)
+    count = counted(group, batch, options, notes)
     demands = (step.demand for step in group.steps if step.demand is not None)
     made = WorkerGroup(
         name=group.name,
         number=count.number,
         demands=tuple(_on(demand, options.node) for demand in demands),
-        command=_command(group, args, options, notes),
+        command=_command(group, options, notes),
         named=tuple(step.name for step in group.named),
         queues=tuple(options.queue_tag + queue for queue in group.queues),
         unread=tuple(step.name for step in group.steps if step.demand is None),
@@ -62,14 +61,14 @@ def _on(demand: Demand, node: Node | None) -> Demand:
     return demand
 
 
-def counted(group: Group, args: WorkerArgs, batch: Batch, options: Options, notes: Notes) -> Count:
+def counted(group: Group, batch: Batch, options: Options, notes: Notes) -> Count:
     """How many workers: ``number``, else nodes times concurrency."""
     worker = group.worker
     if worker.number is not None:
-        _consistent(worker, args, group, notes)
+        _consistent(group, notes)
         return Count(worker.number, f"number: {worker.number}")
     nodes, nodes_said = _nodes(worker, batch, options)
-    each, each_said = _each(args, options)
+    each, each_said = _each(group.args, options)
     if not each:
         each = 1
         what = f"{group.name} has no --concurrency, and what a node has is not known: one is taken"
@@ -97,8 +96,9 @@ def _each(args: WorkerArgs, options: Options) -> tuple[int | None, str]:
     return cores, f"{cores} cores of a node, since there is no --concurrency" if cores else ""
 
 
-def _consistent(worker: Worker, args: WorkerArgs, group: Group, notes: Notes) -> None:
+def _consistent(group: Group, notes: Notes) -> None:
     """Refuse a ``number`` that ``nodes`` and ``--concurrency`` contradict."""
+    worker, args = group.worker, group.args
     concurrency = args.concurrency
     if concurrency is None or (worker.nodes is None and concurrency == 1):
         return
@@ -129,8 +129,9 @@ def _check_name(group: Group, notes: Notes) -> None:
         notes.error(what, group.path, group.worker.line, hint)
 
 
-def _command(group: Group, args: WorkerArgs, options: Options, notes: Notes) -> str:
+def _command(group: Group, options: Options, notes: Notes) -> str:
     """The line for bash. Where something can't be said in it, that is noted."""
+    args = group.args
     words = list(args.words)
     if args.loglevel is None:
         # Merlin writes its own level where none is said.

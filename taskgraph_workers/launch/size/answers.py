@@ -10,14 +10,14 @@ from taskgraph_workers.launch.size import words
 from taskgraph_workers.launch.size.beside import Beside, Fewest, beside
 from taskgraph_workers.launch.size.build import AXES, asked, build, counting, is_split, kind_of
 from taskgraph_workers.launch.size.certain import Certain, certain
-from taskgraph_workers.launch.size.kinds import Counts, Kind, Problem, leanest
+from taskgraph_workers.launch.size.kinds import Counts, Instance, Kind, leanest
 from taskgraph_workers.launch.size.seats import width
 from taskgraph_workers.launch.size.work import Work
 from taskgraph_workers.launch.size.worst import Worst, worst_of
 from taskgraph_workers.machines import Node
 
-#: Steps of work for one answer: some tenths of a second at the most.
-WORK = 60_000
+#: Steps of work for one answer: half a second at the most.
+WORK = 120_000
 
 
 # --- exclusive ------------------------------------------------------------------------------
@@ -55,17 +55,17 @@ def packed_size(groups: Sequence[WorkerGroup], node: Node, both: Beside | None =
     ``both`` are the workers that hold and the others, where there are both: see
     :func:`~taskgraph_workers.launch.size.beside.beside`.
     """
-    problem = leanest(build(groups, node))
-    found = worst_of(problem, Work(WORK))
+    instance = leanest(build(groups, node))
+    found = worst_of(instance, Work(WORK))
     both = both or beside(groups, node)
     if both is None:
-        lines = _explained(found, groups, problem)
+        lines = _explained(found, groups, instance)
         exact = found.lower == found.upper
         return Size(found.upper, exact, (*_takes(groups), *lines), cut_short=not exact)
     few = both.fewest(found.lower, sure=False)
     exact = few.lower == few.upper
     found = found._replace(upper=found.lower if exact else few.upper)
-    lines = [*_explained(found, groups, problem), *_kept(few, found.lower)]
+    lines = [*_explained(found, groups, instance), *_kept(few, found.lower)]
     return Size(few.upper, exact, (*_takes(groups), *lines), found.lower < found.upper)
 
 
@@ -88,13 +88,13 @@ def _takes(groups: Sequence[WorkerGroup]) -> list[str]:
     return lines
 
 
-def _explained(found: Worst, groups: Sequence[WorkerGroup], problem: Problem) -> list[str]:
+def _explained(found: Worst, groups: Sequence[WorkerGroup], instance: Instance) -> list[str]:
     if not found.counts or not any(found.counts):
         return ["there are no tasks"]
     who = "all at once"
-    if sum(map(len, problem.free)) + len(problem.lots) > len(problem.numbers):
-        who = f"at worst, {mixture(found.counts, groups, problem)} at once"
-    lines = [f"{who}: {_bounds(found.counts, found.lower, groups, problem)}"]
+    if sum(map(len, instance.free)) + len(instance.lots) > len(instance.numbers):
+        who = f"at worst, {mixture(found.counts, groups, instance)} at once"
+    lines = [f"{who}: {_bounds(found.counts, found.lower, groups, instance)}"]
     if found.lower < found.upper:
         lines.append(
             f"{counted(found.upper, 'node')} are enough for all that can run at once, and"
@@ -103,7 +103,7 @@ def _explained(found: Worst, groups: Sequence[WorkerGroup], problem: Problem) ->
     return lines
 
 
-def mixture(counts: Counts, groups: Sequence[WorkerGroup], problem: Problem) -> str:
+def mixture(counts: Counts, groups: Sequence[WorkerGroup], instance: Instance) -> str:
     """So many tasks of each kind, by the names of the steps that are such."""
     axes = asked(groups)
     named: dict[Kind, dict[str, None]] = {}
@@ -111,9 +111,9 @@ def mixture(counts: Counts, groups: Sequence[WorkerGroup], problem: Problem) -> 
         for demand in counting(group):
             named.setdefault(kind_of(demand, axes), {})[demand.step] = None
     parts = []
-    for at, (kind, count) in enumerate(zip(problem.kinds, counts)):
+    for at, (kind, count) in enumerate(zip(instance.kinds, counts)):
         plain = _plain(kind, axes)
-        if at in problem.homes:
+        if at in instance.homes:
             parts += ["workers that hold"] if count and any(plain.need) else []
         elif count:
             parts.append(f"{count} x {' or '.join(named[plain])}")
@@ -125,14 +125,14 @@ def _plain(kind: Kind, axes: Sequence[int]) -> Kind:
     return Kind(kind.nodes, kind.need[: len(axes)])
 
 
-def _bounds(counts: Counts, nodes: int, groups: Sequence[WorkerGroup], problem: Problem) -> str:
+def _bounds(counts: Counts, nodes: int, groups: Sequence[WorkerGroup], instance: Instance) -> str:
     """What tasks take of so many nodes, axis by axis."""
-    parts = [count * kind.nodes for count, kind in zip(counts, problem.kinds)]
+    parts = [count * kind.nodes for count, kind in zip(counts, instance.kinds)]
     taken = []
     for place, axis in enumerate(asked(groups)):
-        total = sum(n * kind.need[place] for n, kind in zip(parts, problem.kinds))
+        total = sum(n * kind.need[place] for n, kind in zip(parts, instance.kinds))
         if total:
-            have = problem.capacity[place] * nodes
+            have = instance.capacity[place] * nodes
             taken.append(f"{words.amount(AXES[axis], total)} of {words.bare(AXES[axis], have)}")
     return f"{' and '.join(taken)} on {counted(nodes, 'node')}; fewer won't do"
 
@@ -153,11 +153,11 @@ def certain_size(
         few = both.fewest(low, sure=True)
         lines, cut_short = _seated(few, groups, node, both)
         return Size(few.upper, few.lower == few.upper, lines, cut_short)
-    problem = build(groups, node)
-    found = certain(problem, Work(WORK))
+    instance = build(groups, node)
+    found = certain(instance, Work(WORK))
     nodes = max(found.upper, low)
     exact = nodes in (found.lower, low)
-    lines = tuple(_waits(found, groups[found.group], groups, problem))
+    lines = tuple(_waits(found, groups[found.group], groups, instance))
     return Size(nodes, exact, lines, found.lower < found.upper)
 
 
@@ -168,21 +168,21 @@ def _seated(
 
     And whether the search for fewer of these was cut short.
     """
-    found, problem = both.certain(few.seats), both.problem(few.seats)
+    found, instance = both.certain(few.seats), both.instance(few.seats)
     if found.upper > few.upper:
         found = both.certain(few.seats, few.upper)
-        problem = both.problem(few.seats, few.upper)
+        instance = both.instance(few.seats, few.upper)
     if few.lower == few.upper:
         found = found._replace(upper=found.lower)
     others = [group for group in groups if not group.holds]
     on = counted(width(few.seats), "node")
     head = f"with workers that hold on {on}, where they stay, and others' tasks beside them:"
-    lines = _waits(found, others[found.group], groups, problem)
+    lines = _waits(found, others[found.group], groups, instance)
     return (head, *lines), found.lower < found.upper
 
 
 def _waits(
-    found: Certain, group: WorkerGroup, groups: Sequence[WorkerGroup], problem: Problem
+    found: Certain, group: WorkerGroup, groups: Sequence[WorkerGroup], instance: Instance
 ) -> list[str]:
     """Who waits on one node less, and how the others' tasks keep it from its nodes."""
     axes = asked(groups)
@@ -192,7 +192,7 @@ def _waits(
     lines = [f"the other workers' tasks always leave room for {step}"]
     if found.blocked.runs:
         ways = "; ".join(
-            f"{counted(times, 'node')} with {mixture(pattern, groups, problem)}"
+            f"{counted(times, 'node')} with {mixture(pattern, groups, instance)}"
             for pattern, times in found.blocked.runs
         )
         lines = [f"the other workers' tasks can leave no room for {step} on {nodes} ({ways})"]
@@ -218,13 +218,13 @@ def useful_size(
     work = WORK // max(len(stages), 1)
     stages = _distinct(stages)
     for number, stage in enumerate(stages, 1):
-        problem = leanest(build(groups, node, stages, stage))
-        found = worst_of(problem, Work(work)) if problem.kinds else Worst(0, 0, (), ())
+        instance = leanest(build(groups, node, stages, stage))
+        found = worst_of(instance, Work(work)) if instance.kinds else Worst(0, 0, (), ())
         upper = max(upper, found.upper)
         if found.lower > lower or not why:
             lower = max(lower, found.lower)
             head = f"stage {number} of {len(stages)} takes most: {', '.join(stage.tasks)}"
-            why = (head, *_explained(found, groups, problem))
+            why = (head, *_explained(found, groups, instance))
             cut_short = found.lower < found.upper
     # Workers need one node to be on, and never more than all of them at their worst.
     upper = min(max(upper, 1), packed.nodes)

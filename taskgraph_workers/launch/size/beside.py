@@ -14,7 +14,7 @@ from typing import NamedTuple
 from taskgraph_workers.launch.model import WorkerGroup
 from taskgraph_workers.launch.size.build import build
 from taskgraph_workers.launch.size.certain import Certain, certain
-from taskgraph_workers.launch.size.kinds import Kind, Problem, leanest
+from taskgraph_workers.launch.size.kinds import Instance, Kind, in_use, leanest
 from taskgraph_workers.launch.size.nowhere import nowhere
 from taskgraph_workers.launch.size.pack import pack, quick_bound
 from taskgraph_workers.launch.size.patterns import Load, less
@@ -48,19 +48,23 @@ class Fewest(NamedTuple):
 
 
 class Beside:
-    """Workers that hold, as a load, and the others, whose tasks come and go."""
+    """Workers that hold, as a load, and the others, whose tasks come and go.
 
-    def __init__(self, load: Load, others: Problem) -> None:
-        self.load, self.others = load, others
+    To block nodes, small tasks may be worse than those that cover them; to take nodes they are not.
+    """
+
+    def __init__(self, load: Load, others: Instance) -> None:
+        self.load, self.others, self._lean = load, others, leanest(others)
         self._worst: dict[Seats, Worst] = {}
         self._certain: dict[tuple[Seats, int | None], Certain] = {}
         self._known: tuple[Seats, ...] | None = None
 
-    def problem(self, seats: Seats, nodes: int | None = None) -> Problem:
-        """The others' tasks beside such a way to sit, on nodes without end, or on so many.
+    def instance(self, seats: Seats, nodes: int | None = None) -> Instance:
+        """The others' tasks beside such a way to sit, on nodes without end, or on so many."""
+        return self._instance(self.others, seats, nodes)
 
-        One more axis says that no node is two homes.
-        """
+    def _instance(self, others: Instance, seats: Seats, nodes: int | None = None) -> Instance:
+        """One more axis says that no node is two homes."""
         times: dict[tuple[int, ...], int] = {}
         for pattern, count in seats:
             need = self.taken(pattern)
@@ -69,16 +73,14 @@ class Beside:
         times.pop(nothing, None)
         if nodes is not None:
             times[nothing] = nodes - sum(times.values())
-        first = len(self.others.kinds)
+        first = len(others.kinds)
         homes = tuple(range(first, first + len(times)))
-        return Problem(
+        kinds = (Kind(kind.nodes, (*kind.need, 0)) for kind in others.kinds)
+        return Instance(
             (*self.load.capacity, 1),
-            (
-                *(Kind(kind.nodes, (*kind.need, 0)) for kind in self.others.kinds),
-                *(Kind(1, (*need, 1)) for need in times),
-            ),
-            (*self.others.numbers, *times.values()),
-            (*self.others.free, *(frozenset({home}) for home in homes)),
+            (*kinds, *(Kind(1, (*need, 1)) for need in times)),
+            (*others.numbers, *times.values()),
+            (*others.free, *(frozenset({home}) for home in homes)),
             homes=homes,
         )
 
@@ -92,14 +94,14 @@ class Beside:
     def worst(self, seats: Seats) -> Worst:
         """The mixture that takes most nodes beside those who sit so."""
         if seats not in self._worst:
-            self._worst[seats] = worst_of(self.problem(seats), self._work(seats))
+            self._worst[seats] = worst_of(self._instance(self._lean, seats), self._work(seats))
         return self._worst[seats]
 
     def certain(self, seats: Seats, nodes: int | None = None) -> Certain:
         """So many nodes that nobody ever waits beside those who sit so."""
         key = seats, nodes
         if key not in self._certain:
-            self._certain[key] = certain(self.problem(seats, nodes), self._work(seats))
+            self._certain[key] = certain(self.instance(seats, nodes), self._work(seats))
         return self._certain[key]
 
     def _work(self, seats: Seats) -> Work:
@@ -151,9 +153,9 @@ class Beside:
             work.spend(EACH)
             with work.part(work.left // 2) as part:
                 found: Worst | Certain = (
-                    certain(self.problem(seats, nodes), part)
+                    certain(self.instance(seats, nodes), part)
                     if sure
-                    else worst_of(self.problem(seats), part)
+                    else worst_of(self._instance(self._lean, seats), part)
                 )
             does = _does(found, nodes)
             if does:
@@ -191,7 +193,7 @@ class Beside:
 
     def _mixtures(self) -> list[tuple[int, ...]]:
         """Some of the largest mixtures of the others' tasks."""
-        others = self.others
+        others = self._lean
         corners = (counts for counts, _ in others.corners(range(len(others.kinds))))
         loads = [Load(others.capacity, others.kinds, counts) for counts in islice(corners, 256)]
         return [load.counts for load in sorted(loads, key=quick_bound, reverse=True)[:MIXTURES]]
@@ -199,7 +201,7 @@ class Beside:
     def _packed(self, counts: tuple[int, ...]) -> Seats:
         """How workers sit where they are best packed together with such tasks."""
         size = len(self.load.kinds)
-        kinds, all_counts = (*self.load.kinds, *self.others.kinds), (*self.load.counts, *counts)
+        kinds, all_counts = (*self.load.kinds, *self._lean.kinds), (*self.load.counts, *counts)
         runs = pack(Load(self.load.capacity, kinds, all_counts), Work(CHECK)).runs
         return tuple((pattern[:size], times) for pattern, times in runs)
 
@@ -213,12 +215,12 @@ def beside(groups: Sequence[WorkerGroup], node: Node) -> Beside | None:
     groups = [group for group in groups if group.number and group.demands]
     if len({group.holds for group in groups}) < 2:
         return None
-    problem = build(groups, node)
-    rows = list(zip(groups, problem.numbers, problem.free))
+    instance = build(groups, node)
+    rows = list(zip(groups, instance.numbers, instance.free))
     held = [(number, min(free)) for group, number, free in rows if group.holds]
     kinds = tuple(dict.fromkeys(kind for _, kind in held))
     counts = tuple(sum(number for number, its in held if its == kind) for kind in kinds)
-    load = Load(problem.capacity, tuple(problem.kinds[kind] for kind in kinds), counts)
+    load = Load(instance.capacity, tuple(instance.kinds[kind] for kind in kinds), counts)
     rest = [(number, free) for group, number, free in rows if not group.holds]
     numbers, frees = zip(*rest)
-    return Beside(load, leanest(Problem(problem.capacity, problem.kinds, numbers, frees)))
+    return Beside(load, in_use(Instance(instance.capacity, instance.kinds, numbers, frees)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from taskgraph_workers.launch.size.kinds import Kind, Problem
+from taskgraph_workers.launch.size.kinds import Instance, Kind
 from taskgraph_workers.launch.size.linear import Column, cheapest
 from taskgraph_workers.launch.size.patterns import Pattern, less, most
 from taskgraph_workers.launch.size.work import OutOfWork, Work
@@ -37,24 +37,24 @@ class Prices(NamedTuple):
     runs: tuple[tuple[Pattern, int], ...] = ()
 
 
-def blocked(problem: Problem, kind: Kind, floor: int, work: Work) -> Blocked:
-    """The most nodes that tasks of this problem's workers can block for a part of a kind.
+def blocked(instance: Instance, kind: Kind, floor: int, work: Work) -> Blocked:
+    """The most nodes that tasks of this instance's workers can block for a part of a kind.
 
     Blocked: too little is left of some axis. Nodes are as many as anybody likes, so a task's parts
     that block nothing are elsewhere. Nothing up to ``floor`` is of interest.
     """
-    prices = plain(problem, kind)
+    prices = plain(instance, kind)
     upper = int(prices.total)
     if upper <= floor:
         return Blocked(0, upper)
     try:
-        patterns = tuple(minimal(problem, kind, work))
+        patterns = tuple(minimal(instance, kind, work))
         if not patterns:
             return Blocked(0, 0)
-        prices = min(_priced(problem, patterns, work), prices, key=lambda each: each.total)
+        prices = min(_priced(instance, patterns, work), prices, key=lambda each: each.total)
     except OutOfWork:
         return Blocked(0, upper)
-    return _between(_Search(problem, patterns, prices, work), floor, int(prices.total))
+    return _between(_Search(instance, patterns, prices, work), floor, int(prices.total))
 
 
 def _between(search: _Search, floor: int, upper: int) -> Blocked:
@@ -80,19 +80,19 @@ def _between(search: _Search, floor: int, upper: int) -> Blocked:
 # --- Ways to block a node -------------------------------------------------------------------
 
 
-def minimal(problem: Problem, kind: Kind, work: Work) -> Iterator[Pattern]:
+def minimal(instance: Instance, kind: Kind, work: Work) -> Iterator[Pattern]:
     """The patterns that block a node for a part of a kind, and without any of their parts don't.
 
     What is at home on a node stays there. Raises OutOfWork where they are too many.
     """
     limits = [
-        min(problem.rank(1 << at), most(each.need, problem.capacity)) * (at not in problem.homes)
-        for at, each in enumerate(problem.kinds)
+        min(instance.rank(1 << at), most(each.need, instance.capacity)) * (at not in instance.homes)
+        for at, each in enumerate(instance.kinds)
     ]
     found = 0
-    for home in problem.starts:
-        for pattern in _blocking(problem, kind, limits, home, work):
-            if problem.can_run(pattern) and _is_minimal(problem, kind, pattern):
+    for home in instance.starts:
+        for pattern in _blocking(instance, kind, limits, home, work):
+            if instance.can_run(pattern) and _is_minimal(instance, kind, pattern):
                 found += 1
                 if found > MOST_PATTERNS:
                     raise OutOfWork
@@ -100,12 +100,12 @@ def minimal(problem: Problem, kind: Kind, work: Work) -> Iterator[Pattern]:
 
 
 def _blocking(
-    problem: Problem, kind: Kind, limits: Sequence[int], home: int | None, work: Work
+    instance: Instance, kind: Kind, limits: Sequence[int], home: int | None, work: Work
 ) -> Iterator[Pattern]:
     """Patterns that block, none with more than it takes of its last kind."""
-    pattern, capacity = [0] * len(limits), problem.capacity
+    pattern, capacity = [0] * len(limits), instance.capacity
     if home is not None:
-        pattern[home], capacity = 1, less(capacity, problem.kinds[home].need)
+        pattern[home], capacity = 1, less(capacity, instance.kinds[home].need)
 
     def below(at: int, room: tuple[int, ...]) -> Iterator[Pattern]:
         work.spend()
@@ -117,7 +117,7 @@ def _blocking(
         if not limits[at]:
             yield from below(at + 1, room)
             return
-        need = problem.kinds[at].need
+        need = instance.kinds[at].need
         for count in range(min(limits[at], most(need, room)) + 1):
             pattern[at] = count
             left = less(room, need, count)
@@ -129,56 +129,56 @@ def _blocking(
     yield from below(0, capacity)
 
 
-def _is_minimal(problem: Problem, kind: Kind, pattern: Pattern) -> bool:
-    room = problem.capacity
-    for each, count in zip(problem.kinds, pattern):
+def _is_minimal(instance: Instance, kind: Kind, pattern: Pattern) -> bool:
+    room = instance.capacity
+    for each, count in zip(instance.kinds, pattern):
         room = less(room, each.need, count)
     return all(
         most(kind.need, less(room, each.need, -1))
-        for at, (each, count) in enumerate(zip(problem.kinds, pattern))
-        if count and at not in problem.homes
+        for at, (each, count) in enumerate(zip(instance.kinds, pattern))
+        if count and at not in instance.homes
     )
 
 
 # --- Bounds ---------------------------------------------------------------------------------
 
 
-def _worth(problem: Problem, parts: Sequence[Fraction]) -> Fraction:
+def _worth(instance: Instance, parts: Sequence[Fraction]) -> Fraction:
     """What all workers are worth: each of them runs what is worth most to it, of what there is."""
-    tasks = [price * kind.nodes for price, kind in zip(parts, problem.kinds)]
+    tasks = [price * kind.nodes for price, kind in zip(parts, instance.kinds)]
     total, mask, before = Fraction(), 0, 0
     for kind in sorted(range(len(tasks)), key=lambda at: -tasks[at]):
         mask |= 1 << kind
-        total += tasks[kind] * (problem.rank(mask) - before)
-        before = problem.rank(mask)
+        total += tasks[kind] * (instance.rank(mask) - before)
+        before = instance.rank(mask)
     return total
 
 
-def plain(problem: Problem, kind: Kind) -> Prices:
+def plain(instance: Instance, kind: Kind) -> Prices:
     """Each part is worth the largest share of what it takes to block a node, of any axis."""
-    least = [have - need + 1 if need else 0 for have, need in zip(problem.capacity, kind.need)]
+    least = [have - need + 1 if need else 0 for have, need in zip(instance.capacity, kind.need)]
     parts = tuple(
         max((Fraction(n, few) for n, few in zip(each.need, least) if few), default=Fraction())
-        for each in problem.kinds
+        for each in instance.kinds
     )
     parts = tuple(min(price, Fraction(1)) for price in parts)
-    return Prices(parts, _worth(problem, parts))
+    return Prices(parts, _worth(instance, parts))
 
 
-def _priced(problem: Problem, patterns: Sequence[Pattern], work: Work) -> Prices:
+def _priced(instance: Instance, patterns: Sequence[Pattern], work: Work) -> Prices:
     """Prices from the linear program: as many blocked nodes as can be had in fractions.
 
     Its rows are the parts of each kind, then the workers of each group. Whatever comes out is made
     such that every pattern is worth 1 at least.
     """
-    kinds = len(problem.kinds)
-    totals = [0] * kinds + list(problem.numbers)
+    kinds = len(instance.kinds)
+    totals = [0] * kinds + list(instance.numbers)
     size = len(totals)
-    columns = [Column(-1, (*pattern, *(0 for _ in problem.numbers))) for pattern in patterns]
-    for group, free in enumerate(problem.free):
+    columns = [Column(-1, (*pattern, *(0 for _ in instance.numbers))) for pattern in patterns]
+    for group, free in enumerate(instance.free):
         for at in free:
             row = [0] * size
-            row[at], row[kinds + group] = -problem.kinds[at].nodes, 1
+            row[at], row[kinds + group] = -instance.kinds[at].nodes, 1
             columns.append(Column(0, tuple(row)))
     start = [Column(0, tuple(int(i == j) for j in range(size))) for i in range(size)]
 
@@ -199,9 +199,9 @@ def _priced(problem: Problem, patterns: Sequence[Pattern], work: Work) -> Prices
     prices = [max(-each, Fraction()) for each in optimum.prices[:kinds]]
     least = min(sum(n * each for n, each in zip(pattern, prices)) for pattern in patterns)
     if not least:
-        return Prices(tuple(prices), Fraction(sum(problem.numbers) * 10**9))
+        return Prices(tuple(prices), Fraction(sum(instance.numbers) * 10**9))
     parts = tuple(each / least for each in prices)
-    return Prices(parts, _worth(problem, parts), tuple(run for run in runs if run[1]))
+    return Prices(parts, _worth(instance, parts), tuple(run for run in runs if run[1]))
 
 
 # --- Search ---------------------------------------------------------------------------------
@@ -211,9 +211,9 @@ class _Search:
     """Whether so many nodes can be blocked: how often each pattern is used, pattern by pattern."""
 
     def __init__(
-        self, problem: Problem, patterns: Sequence[Pattern], prices: Prices, work: Work
+        self, instance: Instance, patterns: Sequence[Pattern], prices: Prices, work: Work
     ) -> None:
-        self._problem, self._work, self._prices = problem, work, prices
+        self._problem, self._work, self._prices = instance, work, prices
         worth = [
             (sum((n * each for n, each in zip(pattern, prices.parts)), Fraction()), pattern)
             for pattern in patterns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from taskgraph_workers.launch.model import Demand, Stage, WorkerGroup
-from taskgraph_workers.launch.size.kinds import Kind, Lot, Problem
+from taskgraph_workers.launch.size.kinds import Instance, Kind, Lot
 from taskgraph_workers.machines import Node
 
 #: What a node has, and a task takes of it.
@@ -71,8 +71,8 @@ def build(
     node: Node,
     stages: Sequence[Stage] = (),
     stage: Stage | None = None,
-) -> Problem:
-    """The problem of all tasks that there may be, or of those that there are in a stage."""
+) -> Instance:
+    """The instance of all tasks that there may be, or of those that there are in a stage."""
     axes = asked(groups)
     limits = _limits(groups, stages, stage)
     at: dict[Kind, int] = {}
@@ -89,7 +89,7 @@ def build(
                 free[index].add(kind)
             else:
                 limited.setdefault(demand.step, []).append((index, kind))
-    return Problem(
+    return Instance(
         tuple(has(node)[axis] or 0 for axis in axes),
         tuple(at),
         tuple(group.number for group in groups),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from taskgraph_workers.launch.size.blocking import Blocked, blocked, plain
-from taskgraph_workers.launch.size.kinds import Kind, Problem
+from taskgraph_workers.launch.size.kinds import Instance, Kind
 from taskgraph_workers.launch.size.work import Work
 
 
@@ -32,12 +32,12 @@ class _Case(NamedTuple):
     upper: int
     group: int
     kind: Kind
-    others: Problem
+    others: Instance
 
 
-def certain(problem: Problem, work: Work) -> Certain:
+def certain(instance: Instance, work: Work) -> Certain:
     """The fewest nodes on which no order of arrival leaves a task waiting."""
-    cases = sorted(_cases(problem), key=lambda case: (-case.upper, case.group, case.kind))
+    cases = sorted(_cases(instance), key=lambda case: (-case.upper, case.group, case.kind))
     best: Certain | None = None
     unsure = 0
     for case in cases:
@@ -54,12 +54,12 @@ def certain(problem: Problem, work: Work) -> Certain:
     return best._replace(upper=max(unsure, best.lower))
 
 
-def _cases(problem: Problem) -> list[_Case]:
+def _cases(instance: Instance) -> list[_Case]:
     cases = []
-    homes = set(problem.homes)
-    for group, number in enumerate(problem.numbers):
-        kinds = [problem.kinds[kind] for kind in problem.free[group] - homes]
-        others = problem.without(group)
+    homes = set(instance.homes)
+    for group, number in enumerate(instance.numbers):
+        kinds = [instance.kinds[kind] for kind in instance.free[group] - homes]
+        others = instance.without(group)
         for kind in kinds:
             covered = any(other != kind and other.covers(kind) for other in kinds)
             if number and not covered:

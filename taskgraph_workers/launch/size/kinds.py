@@ -8,7 +8,7 @@ that all workers together can run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import prod
@@ -47,7 +47,7 @@ class Lot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
+class Instance:
     """Nodes of one capacity, kinds of tasks, and groups of workers that run them.
 
     ``free`` are, for each group, the kinds that there may be any number of; ``lots`` are the
@@ -208,31 +208,36 @@ class Problem:
         for start in first[:MOST_CORNERS]:
             yield [start, *(kind for kind in first if kind != start)]
 
-    def without(self, group: int) -> Problem:
+    def without(self, group: int) -> Instance:
         """The same with one worker of a group less."""
         numbers = tuple(n - (at == group) for at, n in enumerate(self.numbers))
-        return Problem(self.capacity, self.kinds, numbers, self.free, self.lots, self.homes)
+        return Instance(self.capacity, self.kinds, numbers, self.free, self.lots, self.homes)
 
 
-def leanest(problem: Problem) -> Problem:
+def leanest(instance: Instance) -> Instance:
     """The same without the kinds that a group need not run to be at its worst: covered ones."""
     free = tuple(
-        frozenset(k for k in kinds if not _is_covered(problem.kinds, k, kinds))
-        for kinds in problem.free
+        frozenset(k for k in kinds if not _is_covered(instance.kinds, k, kinds))
+        for kinds in instance.free
     )
     lots = []
-    for most, kind, groups in problem.lots:
-        run = [g for g in groups if not _is_covered(problem.kinds, kind, free[g], True)]
+    for most, kind, groups in instance.lots:
+        run = [g for g in groups if not _is_covered(instance.kinds, kind, free[g], True)]
         if run:
             lots.append(Lot(most, kind, tuple(run)))
-    used = sorted({kind for kinds in free for kind in kinds} | {lot.kind for lot in lots})
-    at = {kind: index for index, kind in enumerate(used)}
-    return Problem(
-        problem.capacity,
-        tuple(problem.kinds[kind] for kind in used),
-        problem.numbers,
-        tuple(frozenset(at[kind] for kind in kinds) for kinds in free),
-        tuple(Lot(most, at[kind], groups) for most, kind, groups in lots),
+    return in_use(replace(instance, free=free, lots=tuple(lots), _ranks={}))
+
+
+def in_use(instance: Instance) -> Instance:
+    """The same without the kinds that nobody runs."""
+    used = {kind for kinds in instance.free for kind in kinds} | {lot.kind for lot in instance.lots}
+    at = {kind: index for index, kind in enumerate(sorted(used))}
+    return Instance(
+        instance.capacity,
+        tuple(instance.kinds[kind] for kind in at),
+        instance.numbers,
+        tuple(frozenset(at[kind] for kind in kinds) for kinds in instance.free),
+        tuple(Lot(most, at[kind], groups) for most, kind, groups in instance.lots),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil
 
-from taskgraph_workers.launch.size.kinds import Kind, Problem
+from taskgraph_workers.launch.size.kinds import Instance, Kind
 from taskgraph_workers.launch.size.linear import Column, cheapest
 from taskgraph_workers.launch.size.patterns import Load, Pattern, less, most
 from taskgraph_workers.launch.size.seats import patterns_of
@@ -22,7 +22,7 @@ from taskgraph_workers.launch.size.work import OutOfWork, Work
 _NEVER = 10**9
 
 
-def nowhere(load: Load, others: Problem, nodes: int, work: Work) -> bool:
+def nowhere(load: Load, others: Instance, nodes: int, work: Work) -> bool:
     """Whether that is proved for the workers of a load; False where nobody knows."""
     try:
         patterns = [(0,) * len(load.kinds), *patterns_of(load, work)]
@@ -35,7 +35,7 @@ def nowhere(load: Load, others: Problem, nodes: int, work: Work) -> bool:
 
 
 def _plots(
-    load: Load, others: Problem, patterns: Sequence[Pattern]
+    load: Load, others: Instance, patterns: Sequence[Pattern]
 ) -> Iterator[tuple[int, int, list[int]]]:
     """The nodes of a task, the parts of a kind that there are beside it, what each node takes."""
     rooms = [_room(load, pattern) for pattern in patterns]
@@ -107,4 +107,5 @@ def _least(
     prices = cheapest(totals, start, price).prices
     if price(prices) is not None:
         raise OutOfWork
-    return ceil(sum(total * each for total, each in zip(totals, prices)))
+    least: Fraction = sum((total * each for total, each in zip(totals, prices)), Fraction())
+    return ceil(least)

@@ -8,9 +8,9 @@ from itertools import permutations
 from math import lcm
 from typing import NamedTuple
 
-from taskgraph_workers.launch.size.linear import Column, Optimum, cheapest
+from taskgraph_workers.launch.size.linear import NOTHING, Column, Optimum, cheapest
 from taskgraph_workers.launch.size.patterns import Load, Pattern, dearest, used_of
-from taskgraph_workers.launch.size.search import MOST_NODES, search
+from taskgraph_workers.launch.size.search import MOST_NODES, Weights, search
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
 #: A pattern, and on how many nodes it is.
@@ -18,6 +18,12 @@ Run = tuple[Pattern, int]
 
 #: Of so many kinds every order is tried.
 MOST_ORDERED = 4
+
+
+#: A price of one, as a whole number.
+ONE = 1 << 26
+#: No less than this is more than one.
+MORE = ONE + (1 << 8)
 
 
 class Packing(NamedTuple):
@@ -53,9 +59,10 @@ def _pack(load: Load, work: Work) -> Packing:
     runs = quick(load, lower)
     if _nodes(runs) == lower:
         return Packing(lower, runs)
+    program = _Program(load, runs, work)
     try:
-        optimum = relaxed(load, load.limits, work)
-        weights, lower = _bound(load, optimum, lower, work)
+        optimum = cheapest(load.parts, program.start, program.price, exact=False)
+        weights, lower = program.weights, max(lower, program.lower)
         runs = min(runs, _rounded(load, optimum, lower), key=_nodes)
         while lower < _nodes(runs) and lower <= MOST_NODES:
             found = search(load, load.parts, lower, weights, work)
@@ -63,7 +70,7 @@ def _pack(load: Load, work: Work) -> Packing:
                 return Packing(lower, found)
             lower += 1
     except OutOfWork:
-        pass
+        lower = max(lower, program.lower)
     return Packing(lower, runs)
 
 
@@ -86,19 +93,44 @@ def quick_bound(load: Load) -> int:
     return max([*sums, *alone], default=0)
 
 
-def _bound(
-    load: Load, optimum: Optimum, lower: int, work: Work
-) -> tuple[tuple[tuple[int, ...], int], int]:
-    """Weights of parts, with the most that a node can hold; and the bound they give.
+class _Program:
+    """The fewest nodes in fractions, by floats; and what bound any of its prices give.
 
-    Any weights give one, so that nothing hangs on how the prices were found.
+    No fewer nodes will do than what all parts are worth, by the dearest pattern (Farley's bound),
+    whatever the prices: so nothing hangs on how these were found.
     """
-    scale = lcm(*(price.denominator for price in optimum.prices))
-    weights = tuple(max(int(price * scale), 0) for price in optimum.prices)
-    heaviest, _ = dearest(load, load.limits, weights, work)
-    total = sum(weight * count for weight, count in zip(weights, load.parts))
-    by_weight = -(-total // heaviest) if heaviest else 0
-    return (weights, heaviest), max(lower, by_weight)
+
+    def __init__(self, load: Load, runs: Sequence[Run], work: Work) -> None:
+        """``runs`` are a packing: better ones are looked for, and first of all by its patterns."""
+        self._load, self._enough, self._work = load, _nodes(runs), work
+        self._patterns = [pattern for pattern, _ in runs]
+        self._size = len(load.kinds)
+        self.start = [
+            Column(1, _unit(self._size, kind, limit)) for kind, limit in enumerate(load.limits)
+        ]
+        self.lower = 0
+        self.weights: Weights = ((0,) * self._size, 0)
+
+    def price(self, prices: Sequence[float]) -> Column | None:
+        """A pattern worth more than a node; None where the bound is as high as it can get."""
+        below = next((kind for kind, price in enumerate(prices) if price < -NOTHING), None)
+        if below is not None:
+            return Column(0, _unit(self._size, below, -1))
+        self._work.spend(self._size * self._size // 20)
+        worth = tuple(max(int(price * ONE), 0) for price in prices)
+        known, pattern = max(
+            (sum([each * count for each, count in zip(worth, pattern)]), pattern)
+            for pattern in self._patterns
+        )
+        if known > MORE:
+            return Column(1, pattern)
+        best, pattern = dearest(self._load, self._load.limits, worth, self._work)
+        total = sum(each * count for each, count in zip(worth, self._load.parts))
+        lower = -(-total // best) if best else 0
+        if lower >= self.lower:
+            self.lower, self.weights = lower, (worth, best)
+        done = best <= MORE or lower >= self._enough
+        return None if done else Column(1, pattern)
 
 
 def relaxed(load: Load, limits: Sequence[int], work: Work) -> Optimum:
@@ -188,9 +220,9 @@ def filled(load: Load, parts: Sequence[int], order: Sequence[int]) -> tuple[Run,
 def _rounded(load: Load, optimum: Optimum, target: int) -> tuple[Run, ...]:
     """The fractions of nodes rounded down, and the rest packed quickly and by a short search."""
     runs = [
-        (column.rows, int(amount))
+        (column.rows, int(amount + NOTHING))
         for column, amount in optimum.amounts
-        if column.cost and amount >= 1
+        if column.cost and amount + NOTHING >= 1
     ]
     left = list(load.parts)
     for pattern, times in runs:

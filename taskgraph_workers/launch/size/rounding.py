@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from taskgraph_workers.launch.size.kinds import Counts, Problem
+from taskgraph_workers.launch.size.kinds import Counts, Instance
 from taskgraph_workers.launch.size.pack import quick, relaxed
 from taskgraph_workers.launch.size.patterns import Load, most, used_of
 from taskgraph_workers.launch.size.work import OutOfWork, Work
@@ -14,7 +14,7 @@ from taskgraph_workers.launch.size.work import OutOfWork, Work
 WORK = 20_000
 
 
-def rounded_up(problem: Problem) -> int | None:
+def rounded_up(instance: Instance) -> int | None:
     """So many nodes hold any mixture; None where that can't be told.
 
     In fractions, the nodes that a mixture takes are a convex function of it, so that no mixture
@@ -22,25 +22,25 @@ def rounded_up(problem: Problem) -> int | None:
     and rounding each of them up costs less than one node. A kind of which there are fewer tasks
     than one node holds parts may not follow its patterns; its few tasks have nodes of their own.
     """
-    if not problem.has_all_corners:
+    if not instance.has_all_corners:
         return None
-    corners = [counts for counts, _ in problem.corners(range(len(problem.kinds)))]
+    corners = [counts for counts, _ in instance.corners(range(len(instance.kinds)))]
     work = Work(WORK)
     try:
         worst = Fraction()
         for counts in corners:
-            worst = max(worst, _in_fractions(problem, counts, worst, work))
+            worst = max(worst, _in_fractions(instance, counts, worst, work))
     except OutOfWork:
         return None
     extra = sum(
-        kind.nodes if most(kind.need, problem.capacity) > 1 else 1 for kind in problem.kinds
+        kind.nodes if most(kind.need, instance.capacity) > 1 else 1 for kind in instance.kinds
     )
     return ceil(worst) - 1 + extra
 
 
-def _in_fractions(problem: Problem, counts: Counts, known: Fraction, work: Work) -> Fraction:
+def _in_fractions(instance: Instance, counts: Counts, known: Fraction, work: Work) -> Fraction:
     """The nodes that a mixture takes in fractions; no more than ``known`` where it is no more."""
-    load = used_of(Load(problem.capacity, problem.kinds, counts))
+    load = used_of(Load(instance.capacity, instance.kinds, counts))
     if not load.kinds or sum(times for _, times in quick(load, int(known))) <= known:
         return Fraction()
     limits = tuple(most(kind.need, load.capacity) for kind in load.kinds)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from taskgraph_workers.launch.size.kinds import Counts, Kind, Problem
+from taskgraph_workers.launch.size.kinds import Counts, Instance, Kind
 from taskgraph_workers.launch.size.pack import (
     Packing,
     Run,
@@ -43,14 +43,14 @@ class _Corner(NamedTuple):
     packing: Packing
 
 
-def load_of(problem: Problem, counts: Counts) -> Load:
+def load_of(instance: Instance, counts: Counts) -> Load:
     """A mixture as a load."""
-    return Load(problem.capacity, problem.kinds, counts)
+    return Load(instance.capacity, instance.kinds, counts)
 
 
-def shares(problem: Problem) -> list[float]:
+def shares(instance: Instance) -> list[float]:
     """For each kind, how much of a node a task takes, by its tightest axis, times its nodes."""
-    return [share(kind, problem.capacity) for kind in problem.kinds]
+    return [share(kind, instance.capacity) for kind in instance.kinds]
 
 
 def share(kind: Kind, capacity: Sequence[int]) -> float:
@@ -58,27 +58,27 @@ def share(kind: Kind, capacity: Sequence[int]) -> float:
     return kind.nodes * max((n / c for n, c in zip(kind.need, capacity) if c), default=0.0)
 
 
-def worst_of(problem: Problem, work: Work) -> Worst:
+def worst_of(instance: Instance, work: Work) -> Worst:
     """The worst mixture: found directly, and for many workers by way of fewer of them."""
-    climb = Climb(problem, work)
-    few = _by_fewer(problem, climb, work)
+    climb = Climb(instance, work)
+    few = _by_fewer(instance, climb, work)
     if few is not None and few <= climb.lower:
         return climb.found(climb.lower)
     found = climb.run()
     if found.lower == found.upper:
         return found
-    bounds = [found.upper, few, rounded_up(problem)]
+    bounds = [found.upper, few, rounded_up(instance)]
     return found._replace(upper=max(found.lower, min(each for each in bounds if each is not None)))
 
 
-def _by_fewer(problem: Problem, climb: Climb, work: Work) -> int | None:
+def _by_fewer(instance: Instance, climb: Climb, work: Work) -> int | None:
     """A bound for every mixture, from the worst mixture of fewer workers."""
-    if not climb.corner.picks or problem.ways == 1:
+    if not climb.corner.picks or instance.ways == 1:
         return None
     picks, runs = climb.corner.picks, climb.corner.packing.runs
     try:
         with work.part(work.left // 2) as part:
-            smaller, saved = shrink(problem, picks, runs, part)
+            smaller, saved = shrink(instance, picks, runs, part)
             return saved + Climb(smaller, part).run().upper if saved else None
     except OutOfWork:
         return None
@@ -87,8 +87,9 @@ def _by_fewer(problem: Problem, climb: Climb, work: Work) -> int | None:
 class Climb:
     """The best corner, and then box after box until no mixture can take more nodes."""
 
-    def __init__(self, problem: Problem, work: Work) -> None:
-        self.problem, self._work = problem, work
+    def __init__(self, instance: Instance, work: Work) -> None:
+        self.instance, self._work = instance, work
+        self._packings: dict[Counts, Packing] = {}
         self.corner = self._corner()
         self._boxes: list[tuple[int, int, Counts, Counts]]
         self._made = 0
@@ -99,15 +100,15 @@ class Climb:
         return self.corner.packing.lower
 
     def _corner(self) -> _Corner:
-        sizes = shares(self.problem)
+        sizes = shares(self.instance)
         first = sorted(range(len(sizes)), key=lambda kind: -sizes[kind])
         best, self._unsure = _Corner((), (), Packing(-1, ())), 0
         corners = [
-            (quick_bound(load_of(self.problem, counts)), counts, picks)
-            for counts, picks in self.problem.corners(first)
+            (quick_bound(load_of(self.instance, counts)), counts, picks)
+            for counts, picks in self.instance.corners(first)
         ]
         for _, counts, picks in sorted(corners, key=lambda corner: -corner[0]):
-            load = used_of(load_of(self.problem, counts))
+            load = used_of(load_of(self.instance, counts))
             if _nodes(quick(load, best.packing.lower)) <= best.packing.lower:
                 continue
             packing = self._pack(counts)
@@ -117,16 +118,19 @@ class Climb:
         return best
 
     def _pack(self, counts: Counts) -> Packing:
-        with self._work.part(self._work.left // 4) as part:
-            packing = pack(load_of(self.problem, counts), part)
-        self._work.left -= min(20, self._work.left)
-        return packing
+        if counts not in self._packings:
+            # Where nobody has a choice there is no other mixture to keep work for.
+            alone = self.instance.ways == 1 and not self.instance.lots
+            with self._work.part(self._work.left // (1 if alone else 4)) as part:
+                self._packings[counts] = pack(load_of(self.instance, counts), part)
+            self._work.left -= min(20, self._work.left)
+        return self._packings[counts]
 
     def run(self) -> Worst:
         """The worst mixture. ``upper`` is above ``lower`` where the work ran out."""
         unsure = self._unsure
-        high = tuple(self.problem.rank(1 << kind) for kind in range(len(self.problem.kinds)))
-        load = load_of(self.problem, high)
+        high = tuple(self.instance.rank(1 << kind) for kind in range(len(self.instance.kinds)))
+        load = load_of(self.instance, high)
         first = _nodes(filled(load, load.parts, next(orders(load))))
         self._boxes = [(-first, 0, (0,) * len(high), high)]
         while self._boxes and -self._boxes[0][0] > self.lower:
@@ -146,9 +150,9 @@ class Climb:
 
     def _look(self, low: Counts, high: Counts) -> int:
         """Look into a box; if it is one mixture, the nodes that it takes at the most."""
-        if self.problem.allows(high):
+        if self.instance.allows(high):
             packing = self._pack(high)
-            if packing.lower > self.lower and self.problem.can_run(high):
+            if packing.lower > self.lower and self.instance.can_run(high):
                 self.corner = _Corner(high, (), packing)
             return packing.nodes
         kind = max(range(len(low)), key=lambda at: high[at] - low[at])
@@ -167,21 +171,21 @@ class Climb:
 
     def _at_most(self, low: Counts, high: Counts) -> Load:
         """The tasks that there are at least, and for each that there may be besides the largest."""
-        kinds, counts = list(self.problem.kinds), list(low)
-        for members, rank in self.problem.clusters:
+        kinds, counts = list(self.instance.kinds), list(low)
+        for members, rank in self.instance.clusters:
             more = rank - sum(low[kind] for kind in members)
-            some = [self.problem.kinds[kind] for kind in members if high[kind] > low[kind]]
+            some = [self.instance.kinds[kind] for kind in members if high[kind] > low[kind]]
             if more and some:
                 kinds.append(_largest(some))
                 counts.append(more)
-        return used_of(Load(self.problem.capacity, tuple(kinds), tuple(counts)))
+        return used_of(Load(self.instance.capacity, tuple(kinds), tuple(counts)))
 
     def _add(self, low: Counts, high: Counts) -> None:
         """A box to look into, unless its upper corner takes no more nodes than are known."""
-        if not self.problem.allows(low):
+        if not self.instance.allows(low):
             return
-        high = tuple(min(most, self.problem.most_of(kind, low)) for kind, most in enumerate(high))
-        above = self._above(load_of(self.problem, high))
+        high = tuple(min(most, self.instance.most_of(kind, low)) for kind, most in enumerate(high))
+        above = self._above(load_of(self.instance, high))
         if above > self.lower:
             above = min(above, self._above(self._at_most(low, high)))
         if above > self.lower:

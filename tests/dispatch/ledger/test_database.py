@@ -204,14 +204,15 @@ def test_a_backup_that_is_killed_is_not_there(ledger: Ledger, tmp_path: Path):
     assert (tmp_path / "copy").exists()
 
 
-def test_without_sqlalchemy_the_extra_is_named():
-    """An import without it says what to install."""
+@pytest.mark.parametrize("module", ["ledger.database", "brokers.sql", "loop"])
+def test_without_sqlalchemy_the_extra_is_named(module: str):
+    """An import without it says what to install, whichever a command begins with."""
     code = (
         "import sys\n"
         "sys.modules['sqlalchemy'] = None\n"
         "from taskgraph_workers.errors import WorkersError\n"
         "try:\n"
-        "    import taskgraph_workers.dispatch.ledger.database\n"
+        f"    import taskgraph_workers.dispatch.{module}\n"
         "except WorkersError as error:\n"
         "    print(error)"
     )

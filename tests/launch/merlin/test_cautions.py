@@ -155,7 +155,7 @@ def test_steps_longer_than_the_job():
     """A step whose walltime is beyond that of the allocation is named, the longest of them."""
     steps = [a_step("a", walltime_s=7200, line=1), a_step("b", walltime_s=9000)]
     said = only(*steps, a_worker("w", **QUIET), batch=Batch(walltime_s=3600))
-    assert said.message == "a task of b may take 02:30:00, but the job ends after 01:00:00"
+    assert said.message == "a task of b may take 2:30:00, but the job ends after 1:00:00"
     longer = Options(walltime_s=9000, folder="/x")
     assert notes(*steps, a_worker("w", **QUIET), batch=Batch(walltime_s=60), options=longer) == ()
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merlin_texts import HEAD, STUDY, faults, notes, read
 
-from taskgraph_workers.launch.merlin.walltimes import clock, walltime
+from taskgraph_workers.launch.merlin.walltimes import walltime
+from taskgraph_workers.units import days_exact
 
 
 @pytest.mark.parametrize(
@@ -65,5 +66,5 @@ def test_no_walltime_of_a_step():
 @given(st.integers(1, 10**8))
 def test_what_is_proposed_means_the_same(seconds: int):
     """A clock that is proposed is read as just as many seconds, and nothing is said of it."""
-    found = walltime(clock(seconds), None)
+    found = walltime(days_exact(seconds), None)
     assert (found.seconds, found.note) == (seconds, "")

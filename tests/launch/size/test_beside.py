@@ -114,6 +114,16 @@ def test_a_way_to_sit_has_to_do_for_every_mixture():
     assert "wherever workers that hold are, some mixture" in sizes["packed"].why[-1]
 
 
+def test_small_tasks_block_where_those_that_cover_them_do_not():
+    """Two small ones keep all cores of a node; two large ones have no memory there."""
+    groups = [
+        group("w", 2, inside("w", 2)),
+        group("b", 1, Demand("two", 2, 1, 0, 1)),
+        group("c", 2, Demand("large", 1, 1, 0, 3), Demand("small", 1, 1, 0, 1)),
+    ]
+    assert answers(groups, Node(2, 0, 5)) == (4, 5)
+
+
 @pytest.mark.parametrize("number", [50, 2000])
 def test_many_are_sized_exactly_where_one_kind_tells(number: int):
     """Not every way to sit is looked at: what any of them leaves is told by a bound."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from taskgraph_workers.launch.model import Demand, WorkerGroup
 from taskgraph_workers.launch.size.answers import certain_size, packed_size
 from taskgraph_workers.launch.size.build import build
-from taskgraph_workers.launch.size.kinds import Problem, leanest
+from taskgraph_workers.launch.size.kinds import Instance, Kind, leanest
+from taskgraph_workers.launch.size.pack import pack, relaxed
+from taskgraph_workers.launch.size.patterns import Load
 from taskgraph_workers.launch.size.rounding import rounded_up
 from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import OutOfWork, Work
@@ -17,22 +22,22 @@ from taskgraph_workers.machines import Node
 from tests.launch.size.making import LASSEN, cases, group
 
 
-def worst(problem: Problem, steps: int = 10**6) -> Worst:
-    return Climb(problem, Work(steps)).run()
+def worst(instance: Instance, steps: int = 10**6) -> Worst:
+    return Climb(instance, Work(steps)).run()
 
 
 @settings(max_examples=100)
 @given(cases(workers=16))
 def test_bounds_for_all_mixtures_hold(case: tuple[list[WorkerGroup], Node]):
     """By fewer workers, and by rounding up: never less than what is needed."""
-    problem = leanest(build(*case))
-    found = worst(problem)
+    instance = leanest(build(*case))
+    found = worst(instance)
     assert found.lower == found.upper
-    assert (rounded_up(problem) or 0) >= found.upper
-    climb = Climb(problem, Work(10**6))
+    assert (rounded_up(instance) or 0) >= found.upper
+    climb = Climb(instance, Work(10**6))
     if climb.corner.picks:
         runs = climb.corner.packing.runs
-        fewer, saved = shrink(problem, climb.corner.picks, runs, Work(10**6))
+        fewer, saved = shrink(instance, climb.corner.picks, runs, Work(10**6))
         assert saved + worst(fewer).upper >= found.upper
 
 
@@ -40,10 +45,10 @@ def test_bounds_for_all_mixtures_hold(case: tuple[list[WorkerGroup], Node]):
 @given(cases(workers=12))
 def test_a_search_that_is_cut_short_stays_on_the_safe_side(case: tuple[list[WorkerGroup], Node]):
     """However little work there is, the answer lies between what it says."""
-    problem = leanest(build(*case))
-    nodes = worst(problem).upper
+    instance = leanest(build(*case))
+    nodes = worst(instance).upper
     for steps in (0, 30, 300):
-        short = worst(problem, steps)
+        short = worst(instance, steps)
         assert short.lower <= nodes <= short.upper
 
 
@@ -67,6 +72,39 @@ def test_ten_thousand_workers_are_sized_exactly(groups: list[WorkerGroup], nodes
     found = packed_size(groups, LASSEN)
     assert (found.nodes, found.exact) == (nodes, True)
     assert certain_size(groups, LASSEN, found).nodes >= nodes
+
+
+def test_fifty_groups_of_different_kinds_are_sized_exactly():
+    """The bound of a linear program tells it, which no axis alone does."""
+    groups = [
+        group(
+            f"g{i}", 5 + i * 37 % 290, Demand(f"s{i}", 1 + i % 3 // 2, 1 + i * 11 % 36, i * 5 % 4)
+        )
+        for i in range(50)
+    ]
+    found = packed_size(groups, LASSEN)
+    assert found.exact
+    cores = sum(each.number * d.nodes * d.cores for each in groups for d in each.demands)
+    assert found.nodes > 1.05 * cores / 36
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 36), st.integers(0, 4), st.integers(1, 400)),
+        min_size=5,
+        max_size=12,
+    )
+)
+def test_bounds_by_floats_are_those_by_fractions(tasks: list[tuple[int, int, int]]):
+    """What floats tell is checked in whole numbers, and is as much as fractions tell."""
+    kinds = tuple(dict.fromkeys(Kind(1, (cores, gpus)) for cores, gpus, _ in tasks))
+    load = Load((36, 4), kinds, tuple(number for _, (*_, number) in zip(kinds, tasks)))
+    fractions = relaxed(load, load.limits, Work(10**6))
+    least = sum(amount for column, amount in fractions.amounts if column.cost)
+    packing = pack(load, Work(10**6))
+    assert least <= packing.nodes
+    assert packing.lower >= ceil(least)
 
 
 def test_many_groups_and_kinds_keep_to_their_work():

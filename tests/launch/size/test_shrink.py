@@ -6,7 +6,7 @@ import pytest
 
 from taskgraph_workers.launch.model import Demand
 from taskgraph_workers.launch.size.build import build
-from taskgraph_workers.launch.size.kinds import Kind, Problem
+from taskgraph_workers.launch.size.kinds import Instance, Kind
 from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import Work
 from taskgraph_workers.launch.size.worst import Climb
@@ -24,9 +24,9 @@ from tests.launch.size.making import group
 )
 def test_workers_that_may_differ_are_kept(node: Node, number: int, demands: list[Demand]):
     """Were bundles taken to the last one, the bound would be a node short of what is needed."""
-    problem = build([group("w", number, *demands)], node)
-    climb = Climb(problem, Work(10**6))
-    fewer, saved = shrink(problem, climb.corner.picks, climb.corner.packing.runs, Work(10**6))
+    instance = build([group("w", number, *demands)], node)
+    climb = Climb(instance, Work(10**6))
+    fewer, saved = shrink(instance, climb.corner.picks, climb.corner.packing.runs, Work(10**6))
     assert saved > 0
     assert saved + Climb(fewer, Work(10**6)).run().upper >= climb.run().lower
 
@@ -34,13 +34,13 @@ def test_workers_that_may_differ_are_kept(node: Node, number: int, demands: list
 def test_a_bundle_has_to_fit_whatever_its_workers_run():
     """Four tasks of a GPU fill a node; the same four workers could run tasks of whole nodes."""
     kinds = (Kind(1, (1, 1)), Kind(1, (8, 0)))
-    problem = Problem((8, 4), kinds, (40,), (frozenset({0, 1}),))
-    assert shrink(problem, (0,), [((4, 0), 10)], Work(1000)) == (problem, 0)
+    instance = Instance((8, 4), kinds, (40,), (frozenset({0, 1}),))
+    assert shrink(instance, (0,), [((4, 0), 10)], Work(1000)) == (instance, 0)
 
 
 def test_what_is_saved_is_what_is_left_out():
     """Of 40 workers, two a node, enough stay to be sure that two run the same."""
     kinds = (Kind(1, (4, 0)), Kind(1, (1, 2)))
-    problem = Problem((8, 4), kinds, (40,), (frozenset({0, 1}),))
-    fewer, saved = shrink(problem, (0,), [((2, 0), 20)], Work(1000))
+    instance = Instance((8, 4), kinds, (40,), (frozenset({0, 1}),))
+    fewer, saved = shrink(instance, (0,), [((2, 0), 20)], Work(1000))
     assert (fewer.numbers, saved) == ((4,), 18)

@@ -11,6 +11,9 @@
 #   nodes: 3 (packed); exclusive unknown, packed 3, certain 3, useful unknown
 #   a node: 36 cores, 4 GPUs, 256GiB of memory (cluster lab)
 # To end the workers once their tasks are done: touch workers-JOBID.stop, here.
+#
+# What workers expand themselves, and files of the machine's, are not for shellcheck:
+# shellcheck disable=SC1091,SC2016
 
 folder=$PWD  # that of submission, before a line below may leave it
 

@@ -11,6 +11,9 @@
 #   nodes: 2 (packed); exclusive 10, packed 2, certain 2, useful 2
 #   a node: 36 cores, 4 GPUs (--node)
 # To end the workers once their tasks are done: touch workers-JOBID.stop, here.
+#
+# What workers expand themselves, and files of the machine's, are not for shellcheck:
+# shellcheck disable=SC1091,SC2016
 
 folder=$PWD  # that of submission, before a line below may leave it
 

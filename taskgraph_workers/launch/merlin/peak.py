@@ -1,4 +1,4 @@
-"""What one task of a step takes, out of its keys, its raw flags and its launches (decision D1)."""
+"""The most that launches of a step take at a time, out of its keys, raw flags and launches (D1)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from taskgraph_workers.errors import Path, counted
 from taskgraph_workers.launch.merlin import dropped
-from taskgraph_workers.launch.merlin.demands import Asked, Row, Unread, calls, peak, replaced
 from taskgraph_workers.launch.merlin.flags import TOOLS, Options, options
 from taskgraph_workers.launch.merlin.launchers import (
     LAUNCHER_OF,
@@ -20,6 +19,7 @@ from taskgraph_workers.launch.merlin.launchers import (
     token_alone,
 )
 from taskgraph_workers.launch.merlin.lexer import tokens
+from taskgraph_workers.launch.merlin.peak import Asked, Row, Unread, calls, peak, replaced
 from taskgraph_workers.launch.merlin.run import KEYS, Run
 from taskgraph_workers.launch.merlin.shape import Shape, cover
 from taskgraph_workers.launch.merlin.shell import Part, Seq, value
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     each: tuple[tuple[Launch, Mapping[str, str]], ...]
 
 
-class Header(NamedTuple):
+class Inherited(NamedTuple):
     """What a step takes over from the spec's batch block."""
 
     type: str
@@ -46,7 +46,7 @@ class Header(NamedTuple):
 
 
 def demand(
-    reader: Reader, name: str, raw: dict[str, Any], place: tuple[Path, int], header: Header
+    reader: Reader, name: str, raw: dict[str, Any], place: tuple[Path, int], header: Inherited
 ) -> Demand | None:
     """What a task of a step takes; None, and a note of why, where that can't be read.
 
