@@ -16,8 +16,8 @@ from taskgraph_workers.launch.size.work import Work
 from taskgraph_workers.launch.size.worst import Worst, worst_of
 from taskgraph_workers.machines import Node
 
-#: Steps of work for one answer: half a second at the most.
-WORK = 120_000
+#: Steps of work for one answer: less than a second.
+WORK = 200_000
 
 
 # --- exclusive ------------------------------------------------------------------------------

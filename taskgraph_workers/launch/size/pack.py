@@ -161,10 +161,12 @@ def _unit(size: int, at: int, value: int) -> Pattern:
 # --- Quick ways -----------------------------------------------------------------------------
 
 
-def quick(load: Load, target: int) -> tuple[Run, ...]:
+def quick(load: Load, target: int, work: Work | None = None) -> tuple[Run, ...]:
     """The best of some first-fit ways, or the first that takes no more nodes than the target."""
     best: tuple[Run, ...] = ()
     for order in orders(load):
+        if work is not None:
+            work.spend(5 + 3 * len(order))
         runs = filled(load, load.parts, order)
         if not best or _nodes(runs) < _nodes(best):
             best = runs

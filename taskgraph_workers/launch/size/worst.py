@@ -164,10 +164,10 @@ class Climb:
     def _above(self, load: Load) -> int:
         """Nodes that hold a load; found quickly where they may be more than are known to do."""
         bound = quick_bound(load)
-        self._work.spend(10 + 5 * len(load.kinds))
+        self._work.spend(10 + 2 * len(load.kinds))
         if bound > self.lower:
             return _nodes(filled(load, load.parts, next(orders(load))))
-        return _nodes(quick(load, self.lower))
+        return _nodes(quick(load, self.lower, self._work))
 
     def _at_most(self, low: Counts, high: Counts) -> Load:
         """The tasks that there are at least, and for each that there may be besides the largest."""

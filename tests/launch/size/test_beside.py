@@ -132,6 +132,24 @@ def test_many_are_sized_exactly_where_one_kind_tells(number: int):
     assert packed <= certain <= packed + 1
 
 
+def test_what_is_not_proved_is_not_said_to_be():
+    """Two kinds of tasks together block more than either of them alone: nobody knows of 38."""
+    sim, other = Demand("sim", 2, 12), Demand("other", 1, 7, 1)
+    groups = [group("w", 36, inside("post")), group("sim", 50, sim), group("o", 10, other)]
+    certain = size(groups, LASSEN).sizes["certain"]
+    assert certain is not None
+    assert (certain.nodes, certain.exact) == (39, False)
+    assert layout(groups, LASSEN, 39).fits
+
+
+def test_tasks_are_packed_beside_where_spreading_them_takes_too_much():
+    """The largest first leaves two nodes with one core each; two and two beside one do not."""
+    groups = [group("w", 1, inside("w")), group("a", 1, Demand("a", 1, 3))]
+    groups.append(group("b", 2, Demand("b", 1, 2)))
+    assert answers(groups, Node(4))[0] == 2
+    assert layout(groups, Node(4), 2).fits
+
+
 def test_workers_on_too_few_nodes_are_where_there_is_room():
     """Where no way to sit will do, the layout says that not everything fits."""
     groups = [group("w", 3, inside("post", 20)), group("sim", 2, Demand("sim", 1, 30))]
