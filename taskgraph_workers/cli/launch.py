@@ -130,6 +130,10 @@ def run(args: argparse.Namespace, output: Output) -> int:
     from taskgraph_workers.cli import launch_notes, launched, launching
 
     _spec_behind_vars(args)
+    if args.size and (args.submit or args.test):
+        acts = "--submit" if args.submit else "--test"
+        what = f"--size only shows how many nodes, and {acts} acts: say one of them"
+        raise WorkersError(Problem(what))
     try:
         plan = launching.plan(args, output)
     except WorkersError as error:
@@ -137,7 +141,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         raise type(error)(*map(launch_notes.brief, found)) from None
     if args.corrected is not None:
         launch_notes.write_corrected(plan, args.corrected, output)
-    if args.size and not (args.submit or args.test):
+    if args.size:
         launched.show_size(plan, output, args.json)
         return 0
     text = launching.script_of(plan)

@@ -100,7 +100,7 @@ def test(plan: Plan, text: str, output: Output) -> int:
 
 def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> int:
     """Submit the script, and print the job's id."""
-    from taskgraph_workers.cli import launching
+    from taskgraph_workers.cli import launch_notes, launching
     from taskgraph_workers.launch import jobs
     from taskgraph_workers.schedulers.run import run
 
@@ -113,6 +113,9 @@ def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> i
         output.json({**said, **_as_json(launch, state)})
     else:
         output.text(f"{launch.job}\n")
+    wrong = launch_notes.verdict(plan)
+    if wrong and output.quiet:
+        output.error(f"submitted on {wrong}")
     why = f" ({state.reason})" if state.reason else ""
     output.talk(f"job {launch.job} is {state.phase}{why}; kept in {launch.folder}")
     output.talk(f"its output: {_shown(launch.output_file)}")

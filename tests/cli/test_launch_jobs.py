@@ -91,6 +91,24 @@ def test_a_scheduler_that_can_not_be_asked(launch: Any):
     assert "error: there is no sbatch here, which would be asked" in done.err
 
 
+def test_what_would_not_run_is_told_to_the_quiet(
+    launch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Whoever submits a spec that can't run as it is hears of it, with -q as well."""
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text("#!/bin/bash\necho 7\n", "utf-8")
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sbatch.parent}{os.pathsep}{os.environ['PATH']}")
+    spec = (tmp_path / "demo.yaml").read_text("utf-8")
+    (tmp_path / "bad.yaml").write_text(spec.replace("procs: 8, ", ""), "utf-8")
+    for name, told in (("demo.yaml", ""), ("bad.yaml", "simulate would not run")):
+        done = launch(name, *NODE, "--scheduler", "slurm", "--submit", "-q")
+        assert (done.code, done.out) == (0, "7\n")
+        assert told in done.err
+        assert bool(told) is bool(done.err)
+
+
 def test_a_scheduler_that_is_not_here(launch: Any, tmp_path: Path):
     """What can't be run is told; the folder of the launch says so, too."""
     done = launch("demo.yaml", *NODE, "--submit")
