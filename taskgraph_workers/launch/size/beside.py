@@ -24,9 +24,9 @@ from taskgraph_workers.launch.size.worst import Worst, worst_of
 from taskgraph_workers.machines import Node
 
 #: Steps of work to look at the way to sit that is likely to be the best.
-CHECK = 6_000
+CHECK = 12_000
 #: Steps of work to look at all ways, where they are few; each takes so many of them at least.
-ALL = 6_000
+ALL = 10_000
 EACH = 150
 #: Of so many mixtures of tasks it is looked at how they are best packed.
 MIXTURES = 3
