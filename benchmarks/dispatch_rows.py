@@ -86,8 +86,6 @@ def _rows(number: Any) -> Iterator[tuple[Table, dict[str, Any]]]:
         yield tables.progress, {**own, "name": name, **fact}
     told = {"message_id": id.op("||")("/1"), "body": "{}", "tries": 0}
     yield tables.outbox, {**told, "created_at": at, "next_try": at, "sent_at": at}
-    kept = {"queue": "ends", "dedup": told["message_id"], "body": b"{}"}
-    yield tables.messages, {**kept, "visible_at": at, "attempts": 0}
     vm = {"id": id, "pool": "p", "ephemeral": True}
     yield tables.machines, {**vm, "created_at": at, "stop_asked_at": at, "gone_at": at}
     yield tables.uses, {"machine": id, **own, "run": 0}

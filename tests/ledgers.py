@@ -83,7 +83,6 @@ def fill(conn: Connection, count: int, start: int = 0) -> None:
     attempt.update(released_at=NOW)
     fact = {"attempt": 1, "run": 0, "seq": 0, "at": NOW, "data": "{}"}
     told = {"body": "{}", "created_at": NOW, "next_try": NOW, "tries": 0, "sent_at": NOW}
-    end = {"queue": "ends", "body": b"{}", "visible_at": NOW, "attempts": 0}
     rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
     for each in range(start, start + count):
         id, vm = f"old-{each}", f"vm-{each}"
@@ -93,7 +92,6 @@ def fill(conn: Connection, count: int, start: int = 0) -> None:
         for name in ("trainingVmCreated", "trainingSuceededWithImages"):
             rows[tables.progress].append({**fact, "request_id": id, "name": name})
         rows[tables.outbox].append({**told, "message_id": f"{id}/1"})
-        rows[tables.messages].append({**end, "dedup": f"{id}/1"})
         rows[tables.machines].append({"id": vm, "pool": "p", "ephemeral": True, "gone_at": NOW})
         rows[tables.uses].append({"machine": vm, "request_id": id, "attempt": 1, "run": 0})
     for table, values in rows.items():

@@ -142,6 +142,7 @@ def test_json_fields_of_dispatch(verb: str, dispatched: Site):
         (["replay", "r1"], 0),
         (["replay", "r1", "--again", "--config", "config.yml"], 0),
         (["orphans"], 1),
+        (["backup", "copy.sqlite"], 0),
     ],
 )
 def test_json_fields_of_other_commands_of_dispatch(words: list[str], code: int, dispatched: Site):

@@ -68,7 +68,8 @@ def _problems(args: argparse.Namespace, output: Output) -> tuple[list[Problem], 
         return found, False
     if not project.read.found:
         return [replace(without_key(project.read), severity="warning")], False
-    found += review(config, project.trust_domain)
+    graph = args.config is None or config.dispatch is None
+    found += review(config, project.trust_domain, graph)
     if args.config is not None:
         return found, False
     seen = _seen(args, output)

@@ -1,4 +1,4 @@
-"""``dispatch send``, ``cancel``, ``progress``, ``replay``: what changes something."""
+"""``dispatch send``, ``cancel``, ``progress``, ``replay``, ``backup``: what changes something."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def add_verbs(parser: options.Parser) -> None:
     _add_cancel(parser)
     _add_progress(parser)
     _add_replay(parser)
+    _add_backup(parser)
 
 
 def _add_send(parser: options.Parser) -> None:
@@ -93,6 +94,19 @@ def _add_replay(parser: options.Parser) -> None:
         "--profile", metavar="PROFILE", help="where it runs, in place of what is chosen"
     )
     dispatch_state.add_state(verb, runs=True)
+    options.add_output(verb)
+
+
+def _add_backup(parser: options.Parser) -> None:
+    verb = options.add_verb(
+        parser,
+        "backup",
+        backup,
+        "Copy the ledger, while others work on it.",
+        "taskgraph-workers dispatch backup /backup/ledger.sqlite",
+    )
+    verb.add_argument("file", metavar="FILE", help="the copy, which is not there yet")
+    dispatch_state.add_state(verb)
     options.add_output(verb)
 
 
@@ -224,4 +238,19 @@ def replay(args: argparse.Namespace, output: Output) -> int:
         output.json({"requestId": args.request, "attempt": again})
     else:
         output.line(f"{args.request} is tried again, as attempt {again}")
+    return 0
+
+
+# --- backup ---------------------------------------------------------------------------------
+
+
+def backup(args: argparse.Namespace, output: Output) -> int:
+    """Copy the ledger into a new file, whole or not at all."""
+    target = os.path.abspath(args.file)
+    with dispatch_state.opened(args, output) as ledger:
+        ledger.backup(target)
+        if args.json:
+            output.json({"ledger": ledger.shown, "backup": target})
+        else:
+            output.line(f"{ledger.shown} is copied to {target}")
     return 0

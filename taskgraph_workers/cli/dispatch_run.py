@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
+import random
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import dispatch_state, options, reading
@@ -13,7 +16,12 @@ from taskgraph_workers.cli.output import Output
 
 if TYPE_CHECKING:
     from taskgraph_workers.dispatch.brokers.sql import Judge
+    from taskgraph_workers.dispatch.ledger.database import Ledger
+    from taskgraph_workers.dispatch.log import Log
     from taskgraph_workers.dispatch.loop import Loop
+
+# How long a ledger is left alone at most that can't be opened, and how soon a stop is seen.
+_MOST_WAIT_S, _NAP_S = 30.0, 0.05
 
 
 def add_verbs(parser: options.Parser) -> None:
@@ -54,9 +62,11 @@ def add_verbs(parser: options.Parser) -> None:
 def run(args: argparse.Namespace, output: Output) -> int:
     """Run the loop until it is told to stop: SIGTERM or SIGINT; what is under way goes on."""
     stop = Stop()
+    stop.listen()
     loop = made(args, output, stop)
+    if loop is None:
+        return 0
     with loop.means.ledger:
-        stop.listen()
         loop.means.say.info("dispatching", ledger=loop.means.ledger.shown)
         if args.once:
             loop.once()
@@ -87,8 +97,8 @@ class Stop:
         signal.signal(number, signal.SIG_DFL)
 
 
-def made(args: argparse.Namespace, output: Output, stopped: Stop) -> Loop:
-    """The loop that the options describe.
+def made(args: argparse.Namespace, output: Output, stopped: Stop) -> Loop | None:
+    """The loop that the options describe; None where somebody asked to stop before there was one.
 
     Raises WorkersError for all in the configuration that would turn messages down.
     """
@@ -105,15 +115,41 @@ def made(args: argparse.Namespace, output: Output, stopped: Stop) -> Loop:
     judging, dispatch = judge(args, project, state)
     executors = states.Executors(state, dispatch)
     executors.find(states.executor_name(state, dispatch))
-    ledger = dispatch_state.opened(args, output, create=True)
+    say = Log(sys.stderr, args.log_json, args.quiet)
+    ledger = _opened(args, output, say, stopped)
+    if ledger is None:
+        return None
     try:
         broker = states.broker(state, ledger)
     except WorkersError:
         ledger.close()
         raise
-    say = Log(sys.stderr, args.log_json, args.quiet)
     means = Means(ledger, executors, say, owners.name(), stopped=stopped)
     return Loop(means, Intake(means, broker, judging))
+
+
+def _opened(args: argparse.Namespace, output: Output, say: Log, stopped: Stop) -> Ledger | None:
+    """The ledger, as soon as it can be used; None if somebody asked to stop before.
+
+    Raises LedgerError for what does not pass by itself, and with ``--once`` for all.
+    """
+    from taskgraph_workers.dispatch.backoff import delay
+    from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
+
+    for tries in itertools.count():
+        try:
+            return dispatch_state.opened(args, output, create=True)
+        except LedgerUnavailable as error:
+            if args.once:
+                raise
+            wait_s = delay(tries, random.random, most_s=_MOST_WAIT_S)
+            say.warn(error.problems[0].text, wait_s=round(wait_s, 1))
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until:
+            if stopped():
+                return None
+            time.sleep(_NAP_S)
+    raise AssertionError("it is opened, or raises")
 
 
 def judge(args: argparse.Namespace, project: reading.Project, state: Any) -> tuple[Judge, Any]:

@@ -200,18 +200,26 @@ def _as_json(request: Request, facts: Iterable[Fact]) -> dict[str, Any]:
 def _many(told: Sequence[tuple[Request, Sequence[Fact]]], output: Output) -> None:
     rows: list[list[Cell]] = []
     for request, facts in told:
-        last = facts[-1].progress.name if facts else ""
         rows.append(
             [
                 request.request_id,
                 Styled(request.state, _STYLES.get(request.state, "")),
                 request.sku or "",
                 request.image or "",
-                last,
+                _so_far(request, facts),
             ]
         )
         rows += [[f"  {note}"] for note in _notes(request)]
     output.table(rows, ("request", "state", "sku", "image", "so far"))
+
+
+def _so_far(request: Request, facts: Sequence[Fact]) -> str:
+    """What was reached last; not how it ended, which its state says, nor what machines did then."""
+    from taskgraph_workers.dispatch.model import END_ROWS, MACHINE_ROWS
+
+    others = {*END_ROWS.values(), *(MACHINE_ROWS if request.ended_at is not None else ())}
+    names = [fact.progress.name for fact in facts if fact.progress.name not in others]
+    return names[-1] if names else ""
 
 
 def _notes(request: Request) -> list[str]:

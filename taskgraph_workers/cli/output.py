@@ -6,6 +6,7 @@ wanted, and what a stream's encoding lacks is written in ASCII.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -173,7 +174,17 @@ class Output:
             else part.text
             for part in line
         )
+        if stream is not sys.stdout:
+            self._flush()
         print(text.rstrip(" "), file=stream)
+
+    def _flush(self) -> None:
+        """Have data come before what is said after it, also where both go to one file.
+
+        Where that fails it does so again at the end, for whoever can do something about it.
+        """
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
 
     def _wants_color(self, stream: TextIO) -> bool:
         """``auto``: on a terminal that can, unless NO_COLOR says anything (no-color.org)."""

@@ -48,14 +48,19 @@ _POOL = ("provisioner", "worker-type")
 _ALIAS_TABLE = "workers.aliases"
 
 
-def review(config: Config, trust_domain: str = "{trust-domain}") -> list[Problem]:
-    """What is worth a look in a configuration without errors, each with its place."""
+def review(
+    config: Config, trust_domain: str = "{trust-domain}", graph: bool = True
+) -> list[Problem]:
+    """What is worth a look in a configuration without errors, each with its place.
+
+    ``graph``: whether tasks of a graph run by it, and not only what is launched or dispatched.
+    """
     found = [
         *_hidden_env(config),
         *_hidden_aliases(config),
         *_unmatched(config),
         *_idle(config),
-        *_shared_aliases(config, trust_domain),
+        *(_shared_aliases(config, trust_domain) if graph else ()),
         *_placed(config, trust_domain),
     ]
     found = [translated(problem, config) for problem in dict.fromkeys(found)]

@@ -57,7 +57,8 @@ class Log:
             line = f"{at} {sign}{about}{_printable(event)}{more}"
         # A full disk or a reader that went away stops no work: the ledger knows all that is true.
         with contextlib.suppress(OSError, ValueError):
-            print(line, file=self.stream, flush=True)
+            self.stream.write(f"{line}\n")  # in one piece: two threads may write
+            self.stream.flush()
 
 
 def stamp(at: float) -> str:

@@ -6,6 +6,7 @@ on one ledger: each step is owned for a time, and taken over by another when tha
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavaila
 from taskgraph_workers.dispatch.ledger.recall import recall
 from taskgraph_workers.dispatch.ledger.values import Attempt
 from taskgraph_workers.dispatch.means import Means
+from taskgraph_workers.dispatch.meanwhile import Meanwhile
 from taskgraph_workers.dispatch.receive import Intake
 from taskgraph_workers.dispatch.reconcile import reconcile, release
 from taskgraph_workers.dispatch.relay import relay
@@ -59,14 +61,21 @@ class Loop:
     looked_at_machines: float = 0.0
     looked_at_owners: float = 0.0
     reported: set[str] = field(default_factory=set)
+    meanwhile: Meanwhile | None = None
 
     # --- how long it goes on ---
 
     def run(self, until_idle: bool = False) -> None:
         """Go on until it is stopped, or until nothing is left to do.
 
-        Raises LedgerError for what does not pass by itself.
+        Messages are taken, too, while an executor does not answer. Raises LedgerError for what does
+        not pass by itself.
         """
+        with Meanwhile(self._receive_one, self.means.pace.nap_s) as self.meanwhile:
+            self._run(until_idle)
+        self.meanwhile = None
+
+    def _run(self, until_idle: bool) -> None:
         while not self.means.stopped():
             try:
                 did = self.turn()
@@ -105,8 +114,9 @@ class Loop:
         self._mind_the_clock()
         self._part("taking over", self._take_over)
         did = self._part(_RECEIVING, lambda: self.intake.take(self.means.pace.messages))
-        did += self._part("working", lambda: self._work(self.means.clock()))
-        did += self._part("letting go", lambda: release(self.means))
+        with contextlib.nullcontext() if self.meanwhile is None else self.meanwhile.away():
+            did += self._part("working", lambda: self._work(self.means.clock()))
+            did += self._part("letting go", lambda: release(self.means))
         did += self._part("telling", self._relay)
         self._part("looking at machines", self._machines)
         return did
@@ -135,6 +145,15 @@ class Loop:
             return 0
         self._fine(name)
         return did
+
+    def _receive_one(self) -> int:
+        """Take a message while the loop is away, in another thread. Raises nothing."""
+        try:
+            return self._part(_RECEIVING, lambda: int(self.intake.take_one()))
+        except LedgerError as error:
+            # The loop meets it, too, and knows what follows from it.
+            self._in_trouble(_RECEIVING, error.problems[0].text if error.problems else "")
+            return 0
 
     def _mind_the_clock(self) -> None:
         """Wait for nothing that was to be done by a clock that has been set back since."""

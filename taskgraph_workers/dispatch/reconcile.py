@@ -94,7 +94,7 @@ def _poll(means: Means, executor: Executor, going: Sequence[Attempt]) -> Mapping
 def _newest(mine: Attempt, status: Status) -> Status:
     """A status; what is told of an earlier run than is known is no news, not even that it ended."""
     if status.run < mine.run and status.phase in _STATES:
-        return Status("queued", mine.run, mine.machine)
+        return Status("queued", mine.run, mine.machine, mine.reason)
     if status.phase == "lost" and not status.reason:
         return replace(status, reason=_LOST)
     return status
@@ -123,7 +123,8 @@ def _is_same(means: Means, mine: Attempt, status: Status, facts: tuple[Progress,
     known = mine.state == _to(mine, status)
     run = (status.run, status.machine or mine.machine) == (mine.run, mine.machine)
     heard = mine.unheard_since is None and mine.tries == 0
-    return known and run and heard and (not facts or means.is_told(mine.key, facts))
+    said = attempts.storable(status.reason) == mine.reason
+    return known and run and heard and said and (not facts or means.is_told(mine.key, facts))
 
 
 def _to(mine: Attempt, status: Status) -> str:
@@ -142,7 +143,7 @@ def _settle(means: Means, mine: Attempt, news: News) -> None:
     means.tell(mine.key, news.facts)
     if mine.unheard_since is not None:
         means.say.info("heard of it again", mine.request_id)
-    if changed.state != mine.state:
+    if changed.state != mine.state or (changed.reason and changed.reason != mine.reason):
         means.say.info(
             news.to,
             mine.request_id,

@@ -11,10 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
+from taskgraph_workers.offered import offered
 
 if TYPE_CHECKING:
     from taskgraph_workers.dispatch.brokers.base import Broker
@@ -140,12 +141,13 @@ def broker(state: State, opened: Ledger) -> Broker:
     if state.broker is None:
         return SqlBroker(opened)
     scheme = urlsplit(state.broker).scheme
-    for each in _offered():
+    found = offered(BROKERS)
+    for each in found:
         if each.name == scheme:
             made: Broker = each.load()(state.broker)
             return made
     what = f"nobody here knows a broker {scheme!r}: {masked(state.broker)}"
-    hint = did_you_mean(scheme, [each.name for each in _offered()], "leave it out: the ledger")
+    hint = did_you_mean(scheme, [each.name for each in found], "leave it out: the ledger")
     raise WorkersError(Problem(what, hint=hint))
 
 
@@ -181,12 +183,3 @@ class Executors:
 def executor_name(state: State, dispatch: Dispatch) -> str:
     """What new requests go to."""
     return state.executor or dispatch.executor
-
-
-def _offered() -> list[Any]:
-    """What other packages offer."""
-    from importlib import metadata
-
-    found: Any = metadata.entry_points()
-    # Python 3.9 has a dict of groups; later ones select.
-    return list(found.select(group=BROKERS) if hasattr(found, "select") else found.get(BROKERS, ()))

@@ -12,13 +12,12 @@ import importlib
 import os
 import re
 import shutil
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Callable
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from taskgraph_workers.offered import offered
 
+if TYPE_CHECKING:
     from taskgraph_workers.schedulers.base import Answer, Command, Scheduler
 
 #: Our own, in the order in which :func:`native` asks for them.
@@ -52,14 +51,14 @@ def find(name: str) -> Scheduler:
 
 def names() -> tuple[str, ...]:
     """Every name that leads to a scheduler, whether it can be loaded or not: ours, then others'."""
-    return tuple(dict.fromkeys((*NAMES, *(point.name for point in _entry_points()))))
+    return tuple(dict.fromkeys((*NAMES, *(point.name for point in offered(GROUP)))))
 
 
 def _foreign(name: str) -> Scheduler:
     from taskgraph_workers.errors import Problem, did_you_mean
     from taskgraph_workers.schedulers.base import SchedulerError
 
-    points = {point.name: point for point in _entry_points()}
+    points = {point.name: point for point in offered(GROUP)}
     if name not in points:
         hint = did_you_mean(name, (*NAMES, *points))
         raise SchedulerError(Problem(f"there is no scheduler {name!r}", hint=hint))
@@ -70,14 +69,6 @@ def _foreign(name: str) -> Scheduler:
         why = f"scheduler {name!r} ({points[name].value}) can't be loaded: {error}"
         raise SchedulerError(Problem(why)) from error
     return scheduler
-
-
-def _entry_points() -> list[EntryPoint]:
-    from importlib.metadata import entry_points
-
-    if sys.version_info >= (3, 10):
-        return list(entry_points(group=GROUP))
-    return list(entry_points().get(GROUP, ()))
 
 
 def native(

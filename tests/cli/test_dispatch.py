@@ -335,3 +335,33 @@ def test_a_request_that_looks_like_an_option(site: Site, id: str):
     assert site.call("status", "--limit", "1", "--", id).splitlines()[0] == id
     site.call("progress", "--seq", "2", "--", id, "imagesDownloaded")
     assert id in site.call("cancel", "--", id)
+
+
+def test_the_table_tells_what_a_trainer_reached(tmp_path: Path):
+    """How it ended is said by its state; that a machine went is nothing it reached."""
+    site = Site(tmp_path)
+    site.send("r1")
+    site.send("r2", trainingVmSku="ND7")
+    site.finish()
+    rows = [line.split() for line in site.call("status").splitlines() if line[0] == "r"]
+    assert rows == [
+        ["request", "state", "sku", "image", "so", "far"],
+        ["r2", "rejected"],
+        ["r1", "succeeded", "ND6", "cwolff/my_keras_model", "imagesDownloaded"],
+    ]
+
+
+def test_what_a_request_waits_for_is_shown(tmp_path: Path):
+    """The reason that its executor gives stands in the table and beside the request."""
+    site = Site(tmp_path, seconds=300.0)
+    site.config.write_text(site.config.read_text("utf-8").replace("at-once: 8", "at-once: 1"))
+    site.send("r1", "r2")
+    for _ in range(2):
+        site.call("run", "--config", str(site.config), "--once")
+    for words in (["status"], ["status", "r2"]):
+        assert "it waits: 1 at once run here" in site.call(*words)
+    assert site.requests()["r1"]["reason"] is None
+    site.call("cancel", "r1")
+    site.call("cancel", "r2")
+    site.finish()
+    assert site.requests()["r2"]["reason"] == "it never ran"

@@ -167,25 +167,22 @@ def test_the_unit_is_one(tmp_path: Path):
     assert about == []
 
 
-@pytest.mark.skipif(not shutil.which("sqlite3"), reason="there is no sqlite3 here")
 def test_a_back_up_as_the_page_has_it(tmp_path: Path):
-    """It is made while others have the ledger open, and holds all that it held."""
+    """It is made while others have the ledger open, holds all that it held, and replaces none."""
     site = Site(tmp_path)
     site.send("r1")
-    line = re.search(r"^\$ (sqlite3 .*)$", CARE.read_text("utf-8"), re.MULTILINE)
+    line = re.search(r"^\$ taskgraph-workers dispatch (backup .*)$", CARE.read_text("utf-8"), re.M)
     assert line is not None
     copy = tmp_path / "copy"
     copy.mkdir()
+    words = line[1].replace("/backup/", f"{copy}/").split()
     with open_ledger(site.state) as ledger:
         ledger.see(queries.is_idle)
-        subprocess.run(
-            ["sh", "-c", line[1].replace("/backup", str(copy))],
-            env={**os.environ, "TASKGRAPH_WORKERS_STATE": str(site.state)},
-            check=True,
-        )
+        assert "is copied to" in site.call(*words)
     site.finish()
     with open_ledger(copy) as ledger:
         assert not ledger.see(queries.is_idle)
+    site.call(*words, code=2)
 
 
 def test_every_configuration_is_one():

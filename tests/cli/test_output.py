@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +15,7 @@ from taskgraph_workers.cli import output as module
 from taskgraph_workers.cli.layout import Styled
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem
+from tests.cli.commands import ROOT
 
 
 class Stream(io.TextIOWrapper):
@@ -205,3 +209,16 @@ def test_no_progress(how: str, streams: tuple[Stream, Stream], monkeypatch: pyte
     output.progress("working")
     output.clear()
     assert streams[1].written == ""
+
+
+def test_what_is_said_stands_where_it_was_said(tmp_path: Path):
+    """Data and talk that go to one file are in the order in which they came."""
+    code = (
+        "from taskgraph_workers.cli.output import Output\n"
+        "output = Output()\n"
+        "output.line('one'); output.warn('two'); output.line('three'); output.error('four')"
+    )
+    with (tmp_path / "both").open("w") as both:
+        subprocess.run([sys.executable, "-c", code], stdout=both, stderr=both, cwd=ROOT, check=True)
+    said = (tmp_path / "both").read_text().splitlines()
+    assert said == ["one", "warning: two", "three", "error: four"]

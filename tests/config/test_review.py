@@ -154,6 +154,8 @@ def test_an_alias_without_a_level_is_no_more_than_an_info(project: Project):
     told = only(review(project.config("workers: {b-cpu: {env: {A: b}}}"), "shop"))
     assert (told.severity, told.path) == ("info", ("workers", "aliases", "sign"))
     assert told.message == "tasks of levels 1, 2, 3 share the pool a/c"
+    config = project.config("workers: {b-cpu: {env: {A: b}}}")
+    assert review(config, "shop", graph=False) == []  # no tasks, no levels
 
 
 def test_a_name_that_hides_the_env_of_a_pattern(project: Project):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 import pytest
 from dispatching import World, down
-from ledgers import NOW
+from ledgers import NOW, program
 from sqlalchemy import event
+from trainings import Site
 
 from taskgraph_workers.dispatch.brokers.base import BrokerDown
 from taskgraph_workers.dispatch.ledger import attempts, queries
 from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
+from taskgraph_workers.dispatch.ledger.files import NAME
 from taskgraph_workers.dispatch.means import Pace
 from taskgraph_workers.dispatch.model import Status
 from taskgraph_workers.dispatch.relay import relay
@@ -124,3 +129,39 @@ def test_a_ledger_that_can_not_be_written(world: World, pragma: str, told: str):
     assert set(world.states().values()) == {"succeeded"}
     assert len(world.states()) == len(world.ends()) == 40
     world.check_promises()
+
+
+#: A dispatcher that waits for a locked ledger for a twentieth of a second at a time.
+IMPATIENT = """
+import functools, sys
+from taskgraph_workers.dispatch.ledger import database
+database.Settings = functools.partial(database.Settings, busy_s=0.05)
+from taskgraph_workers.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_ledger_that_is_locked_when_a_dispatcher_starts(tmp_path: Path, ends: bool):
+    """It waits, longer each time, and begins when it can; a stop ends it. ``--once`` has failed."""
+    site = Site(tmp_path)
+    site.send("r1")
+    held = sqlite3.connect(site.state / NAME, isolation_level=None)
+    held.execute("PRAGMA locking_mode=EXCLUSIVE")
+    held.execute("BEGIN EXCLUSIVE")
+    words = ("dispatch", "run", "--config", site.config, "--state", site.state)
+    once = program(IMPATIENT, *words, "--once")
+    assert "locked by another process" in once.communicate(timeout=60)[1]
+    assert once.returncode == 2
+    run = program(IMPATIENT, *words, "--until-idle")
+    assert run.stderr is not None
+    said = [run.stderr.readline() for _ in range(2)]
+    assert all("warning: " in each and "is locked by another process" in each for each in said)
+    if ends:
+        run.terminate()
+    else:
+        held.execute("ROLLBACK")
+    held.close()
+    assert run.wait(timeout=60) == 0
+    run.communicate()
+    assert site.trained() == ({} if ends else {"r1": 1})

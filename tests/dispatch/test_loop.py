@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from dispatching import Service, World, down
 
@@ -279,3 +281,21 @@ def test_machines_that_nobody_needs_are_reported_once(world: World):
     world.ledger.do(machines.created, named, world.clock.now)
     world.turns(200, loop, after_s=100.0)
     assert world.said.getvalue().count("machine=vm-9") == 1
+
+
+def test_the_reason_of_a_job_that_goes_on(world: World):
+    """It is kept, shown and said once; gone with the trouble; and no state changes by it."""
+    world.send("r1")
+    world.turns(2)
+    (handle,) = world.service.statuses
+    known = world.service.statuses[handle]
+    world.service.statuses[handle] = replace(known, reason="what is left can't be ended")
+    world.turns(10, after_s=20.0)
+    assert (world.request().state, world.request().reason) == (
+        "running",
+        "what is left can't be ended",
+    )
+    assert world.said.getvalue().count("what is left can't be ended") == 1
+    world.service.statuses[handle] = known
+    world.turns(3, after_s=20.0)
+    assert (world.request().state, world.request().reason) == ("running", "")

@@ -23,7 +23,7 @@ class BrokerDown(Exception):
 
 class Broker(Protocol):
     """A queue outside of the ledger. Other packages add theirs by the entry-point group
-    ``taskgraph_workers.brokers``.
+    ``taskgraph_workers.brokers``. Two threads may call it, never both at once.
     """
 
     @property

@@ -1,8 +1,7 @@
-"""The embedded queue: start messages and end messages in the ledger's own database."""
+"""The embedded queue: start messages in the ledger's own database, where end messages stay."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -72,7 +71,10 @@ class SqlBroker:
         return recorded
 
     def relay(self, limit: int = 100) -> int:
-        """Move end messages that are due into the queue ``ends``, in one transaction; how many."""
+        """Mark end messages that are due as sent, in one transaction; how many.
+
+        They are read where they are: in the ledger.
+        """
         return self.ledger.do(_relay, self.clock(), limit)
 
     def send(self, body: bytes, message_id: str | None = None) -> bool:
@@ -107,9 +109,7 @@ class SqlBroker:
         self._reached(lambda: self.ledger.do(queues.release, delivery, now, delay_s))
 
     def publish(self, body: Mapping[str, Any], message_id: str) -> None:
-        """Put an end message into the queue ``ends``, once as long as it waits there."""
-        message = queues.Outgoing(queues.ENDS, _encoded(body), message_id)
-        self._reached(lambda: self.ledger.do(queues.put, message, self.clock()))
+        """Nothing is left to do: an end message is in the ledger already, and is read there."""
 
     def _take(self) -> Delivery | None:
         # Looking takes no lock, so that waiting stops nobody from writing.
@@ -155,11 +155,6 @@ def _relay(conn: Connection, now: float, limit: int) -> int:
     """Taken and sent at once: no lease is needed, and no crash comes between."""
     taken = outbox.take(conn, now, 0.0, limit)
     for end in taken:
-        queues.put(conn, queues.Outgoing(queues.ENDS, _encoded(end.body), end.message_id), now)
         outbox.sent(conn, end, now)
         reach("during-relay")
     return len(taken)
-
-
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from taskgraph_workers.offered import offered
 
+if TYPE_CHECKING:
     from taskgraph_workers.dispatch.executors.base import Executor
     from taskgraph_workers.model import Dispatch
 
@@ -58,7 +58,7 @@ def find(name: str, setting: Setting) -> Executor:
 def _foreign(name: str, setting: Setting) -> Executor:
     from taskgraph_workers.errors import ConfigError, Problem, did_you_mean
 
-    points = {point.name: point for point in _entry_points()}
+    points = {point.name: point for point in offered(GROUP)}
     if name not in points:
         hint = did_you_mean(name, (LOCAL, *setting.dispatch.executors, *points))
         path = (*setting.dispatch.path, "executor") if setting.dispatch.executor == name else ()
@@ -70,13 +70,3 @@ def _foreign(name: str, setting: Setting) -> Executor:
         why = f"executor {name!r} ({points[name].value}) can't be loaded: {error}"
         raise ConfigError(Problem(why)) from error
     return executor
-
-
-def _entry_points() -> list[EntryPoint]:
-    from importlib.metadata import entry_points
-
-    found = entry_points()
-    # Python 3.9 has a dict of groups; later ones select.
-    if isinstance(found, dict):
-        return list(found.get(GROUP, ()))
-    return list(found.select(group=GROUP))

@@ -105,7 +105,11 @@ def record_handle(conn: Connection, mine: Attempt, handle: str) -> Attempt | Non
 
 def heard(conn: Connection, mine: Attempt, status: Status) -> Attempt | None:
     """Its executor was asked and told this; its state stays."""
-    return _write(conn, mine, **_told(mine, status))
+    reason = storable(status.reason)
+    changed = _write(conn, mine, **_told(mine, status), reason=reason)
+    if changed is not None and reason != mine.reason:
+        _show(conn, changed)
+    return changed
 
 
 def unheard(conn: Connection, mine: Attempt, now: float) -> Attempt | None:
@@ -133,7 +137,7 @@ def change(conn: Connection, mine: Attempt, to: str, now: float, status: Status)
     if to == mine.state:
         return heard(conn, mine, status)
     values: dict[str, Any] = {"state": to, **_told(mine, status), "tries": 0}
-    values["reason"] = _storable(status.reason)
+    values["reason"] = storable(status.reason)
     if mine.started_at is None and (to == RUNNING or status.machine):
         values["started_at"] = now
     if to in FINAL:
@@ -241,8 +245,8 @@ def _write(conn: Connection, mine: Attempt, **values: Any) -> Attempt | None:
     return read(conn, mine.request_id, mine.attempt)
 
 
-def _storable(reason: str) -> str:
-    """A reason may quote what a program printed: it is made a text that any database takes."""
+def storable(reason: str) -> str:
+    """A reason as it is kept: it may quote a program, and is made a text for any database."""
     return reason.encode(errors="replace").decode().replace("\0", " ")[:_MOST_REASON]
 
 

@@ -16,8 +16,8 @@ from taskgraph_workers.dispatch.brokers.base import Delivery
 from taskgraph_workers.dispatch.ledger.dialect import insert_new
 from taskgraph_workers.dispatch.ledger.tables import messages
 
-#: The queue of start messages, and the one of end messages.
-START, ENDS = "start", "ends"
+#: The queue of start messages.
+START = "start"
 
 # Made once: making a statement costs more than SQLite takes to run it.
 _NEXT = (

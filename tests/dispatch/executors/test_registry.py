@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,12 +25,11 @@ def offered(monkeypatch: pytest.MonkeyPatch, **loads: Any) -> list[str]:
     asked: list[str] = []
     points = [SimpleNamespace(name=n, value=f"m:{n}", load=load) for n, load in loads.items()]
 
-    class Points(list[Any]):
-        def select(self, group: str) -> list[Any]:
-            asked.append(group)
-            return points
+    def found(group: str) -> list[Any]:
+        asked.append(group)
+        return points
 
-    monkeypatch.setattr(metadata, "entry_points", Points)
+    monkeypatch.setattr(executors, "offered", found)
     return asked
 
 

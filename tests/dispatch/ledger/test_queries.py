@@ -24,7 +24,7 @@ from taskgraph_workers.dispatch.ledger import (
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger, open_ledger
 from taskgraph_workers.dispatch.ledger.machines import Named
-from taskgraph_workers.dispatch.ledger.queue import ENDS, START, Outgoing
+from taskgraph_workers.dispatch.ledger.queue import START, Outgoing
 from taskgraph_workers.dispatch.model import Status
 
 
@@ -112,7 +112,6 @@ QUERIES = {
     "progress": lambda conn: progress.facts_of(conn, ["old-1", "old-2"]),
     "own": lambda conn: attempts.own(conn, Owner("me", 60.0), NOW + 10**6),
     "take": lambda conn: queue.take(conn, START, NOW, 30.0),
-    "take an end": lambda conn: queue.take(conn, ENDS, NOW, 30.0),
     "outbox": lambda conn: outbox.take(conn, NOW, 30.0),
     "unsent": outbox.unsent,
     "ends": lambda conn: outbox.ends(conn, 10, 5),

@@ -7,7 +7,7 @@ from ledgers import NOW
 from taskgraph_workers.dispatch.brokers.base import Delivery
 from taskgraph_workers.dispatch.ledger import queue
 from taskgraph_workers.dispatch.ledger.database import Ledger
-from taskgraph_workers.dispatch.ledger.queue import ENDS, START, Outgoing
+from taskgraph_workers.dispatch.ledger.queue import START, Outgoing
 
 LEASE_S = 30.0
 
@@ -88,7 +88,7 @@ def test_one_message_of_a_kind_waits(ledger: Ledger):
     """A second message with the same ``dedup`` is dropped while the first waits."""
     assert put(ledger, b"first", dedup="r1/1")
     assert not put(ledger, b"second", dedup="r1/1")
-    assert ledger.do(queue.put, Outgoing(ENDS, b"other queue", "r1/1"), NOW)
+    assert ledger.do(queue.put, Outgoing("other", b"other queue", "r1/1"), NOW)
     ours = taken(ledger)
     assert ours.body == b"first"
     ledger.do(queue.acknowledge, ours)
@@ -114,6 +114,6 @@ def test_a_number_is_never_given_twice(ledger: Ledger):
 
 
 def test_queues_are_apart(ledger: Ledger):
-    """Who takes starts never gets an end."""
-    ledger.do(queue.put, Outgoing(ENDS, b"end"), NOW)
+    """Who takes starts gets nothing of another queue."""
+    ledger.do(queue.put, Outgoing("other", b"other"), NOW)
     assert take(ledger) is None
