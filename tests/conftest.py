@@ -33,15 +33,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "service: starts a real server or tool from outside Python")
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
     config.addinivalue_line(
-        "markers", "once: about programs from outside, so the newest Python alone runs it"
+        "markers", "once: not about the version of Python, so the newest alone runs it"
     )
+
+
+#: Modules whose tests take long for what they prove, which the version of Python does not change.
+_ONCE = frozenset({"test_against_brute", "test_faults_kill", "test_faults_soak", "test_plan_page"})
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What runs a real Slurm or Merlin takes seconds, and is not about this Python."""
+    """What runs a real Slurm or Merlin takes long, and is not about this Python.
+
+    The same goes for what is killed at random, and what is compared with trying everything.
+    """
     for item in items:
-        if not {"slurm_session", "merlin_session"}.isdisjoint(getattr(item, "fixturenames", ())):
+        servers = not {"slurm_session", "merlin_session"}.isdisjoint(
+            getattr(item, "fixturenames", ())
+        )
+        if servers or item.path.stem in _ONCE:
             item.add_marker("once")
 
 
