@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,10 +79,12 @@ class Azure:
 
 
 @pytest.fixture
-def azure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Azure:
+def azure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Azure]:
     shutil.copytree(ROOT / "examples" / "azure-vms", tmp_path / "example")
     monkeypatch.chdir(tmp_path / "example")
-    return Azure(tmp_path)
+    made = Azure(tmp_path)
+    yield made
+    made.go(0)  # machines that are left would wait for that for ever
 
 
 @pytest.mark.parametrize(("code", "phase"), [(0, "succeeded"), (3, "failed")])
