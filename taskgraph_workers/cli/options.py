@@ -226,11 +226,11 @@ def root_of(args: argparse.Namespace) -> str:
         if os.path.exists(os.path.join(folder, "config.yml")):
             return folder
     file = os.path.join(_ROOTS[0], "config.yml")
-    hint = _near() or "say --root DIR" + (", or --config FILE" if hasattr(args, "config") else "")
+    hint = near() or "say --root DIR" + (", or --config FILE" if hasattr(args, "config") else "")
     raise WorkersError(Problem("there is no such file that can be read", (), hint, file=file))
 
 
-def _near() -> str:
+def near() -> str:
     """A hint for who is inside of a project, not at its top."""
     above, here = os.curdir, ""
     while os.path.abspath(above) != here:

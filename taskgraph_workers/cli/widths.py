@@ -63,9 +63,9 @@ def _wanted(args: argparse.Namespace, groups: Sequence[Group]) -> Wanted:
     profile = getattr(args, "profile", None)
     try:
         root = options.root_of(args)
-    except WorkersError as error:
+    except WorkersError:
         what = "number: auto counts the tasks of a project's graph, and there is no project here"
-        hint = error.problems[0].hint or "say --root DIR, or write the number"
+        hint = options.near() or "say --root DIR, or write the number"
         path = (*groups[0].path, "number")
         raise WorkersError(Problem(what, path, hint)) from None
     return Wanted(
