@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "once: not about the version of Python, so the newest alone runs it"
     )
+    # Whoever starts the tests by nohup has HUP ignored, and so would have every script here.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 #: Modules whose tests take long for what they prove, which the version of Python does not change.

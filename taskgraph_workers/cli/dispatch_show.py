@@ -33,6 +33,14 @@ _ANEW = "\033[H\033[2J"
 
 def add_verbs(parser: options.Parser) -> None:
     """Add them to ``dispatch``."""
+    verbs = [_add_status(parser), _add_ends(parser)]
+    dispatch_letters.add_verbs(parser)
+    for each in (*verbs, _add_orphans(parser)):
+        dispatch_state.add_state(each)
+        options.add_output(each)
+
+
+def _add_status(parser: options.Parser) -> options.Parser:
     verb = options.add_verb(
         parser,
         "status",
@@ -51,44 +59,49 @@ def add_verbs(parser: options.Parser) -> None:
         default=100,
         help="the newest N (default: %(default)s)",
     )
-    ends_verb = options.add_verb(
+    return verb
+
+
+def _add_ends(parser: options.Parser) -> options.Parser:
+    verb = options.add_verb(
         parser,
         "ends",
         ends,
         "End messages that were sent.",
         "taskgraph-workers dispatch ends --json",
     )
-    ends_verb.add_argument(
+    verb.add_argument(
         "--limit",
         metavar="N",
         type=options.number(1),
         default=1000,
         help="the first N (default: %(default)s)",
     )
-    ends_verb.add_argument(
+    verb.add_argument(
         "--after",
         metavar="N",
         type=options.number(0),
         default=0,
         help="those behind number N, to go on",
     )
-    dispatch_letters.add_verbs(parser)
-    orphans_verb = options.add_verb(
+    return verb
+
+
+def _add_orphans(parser: options.Parser) -> options.Parser:
+    verb = options.add_verb(
         parser,
         "orphans",
         orphans,
         "Machines that are still there, and that no training needs.",
         "taskgraph-workers dispatch orphans --after 30m",
     )
-    orphans_verb.add_argument(
+    verb.add_argument(
         "--after",
         metavar="TIME",
         default=_AFTER,
         help="unneeded for so long (default: %(default)s)",
     )
-    for each in (verb, ends_verb, orphans_verb):
-        dispatch_state.add_state(each)
-        options.add_output(each)
+    return verb
 
 
 # --- status ---------------------------------------------------------------------------------
