@@ -33,6 +33,13 @@ _ANEW = "\033[H\033[2J"
 
 def add_verbs(parser: options.Parser) -> None:
     """Add them to ``dispatch``."""
+    _add_status(parser)
+    _add_ends(parser)
+    dispatch_letters.add_verbs(parser)
+    _add_orphans(parser)
+
+
+def _add_status(parser: options.Parser) -> None:
     verb = options.add_verb(
         parser,
         "status",
@@ -44,51 +51,40 @@ def add_verbs(parser: options.Parser) -> None:
     add = verb.add_argument
     add("request", metavar="REQUEST", nargs="?", help="this one, with all that was told of it")
     add("--watch", action="store_true", help="go on, as things change")
-    add(
-        "--limit",
-        metavar="N",
-        type=options.number(1),
-        default=100,
-        help="the newest N (default: %(default)s)",
-    )
-    ends_verb = options.add_verb(
+    some = options.number(1)
+    newest = "the newest N (default: %(default)s)"
+    add("--limit", metavar="N", type=some, default=100, help=newest)
+    dispatch_state.add_state(verb)
+    options.add_output(verb)
+
+
+def _add_ends(parser: options.Parser) -> None:
+    verb = options.add_verb(
         parser,
         "ends",
         ends,
         "End messages that were sent.",
         "taskgraph-workers dispatch ends --json",
     )
-    ends_verb.add_argument(
-        "--limit",
-        metavar="N",
-        type=options.number(1),
-        default=1000,
-        help="the first N (default: %(default)s)",
-    )
-    ends_verb.add_argument(
-        "--after",
-        metavar="N",
-        type=options.number(0),
-        default=0,
-        help="those behind number N, to go on",
-    )
-    dispatch_letters.add_verbs(parser)
-    orphans_verb = options.add_verb(
+    add, some, last = verb.add_argument, options.number(1), options.number(0)
+    add("--limit", metavar="N", type=some, default=1000, help="the first N (default: %(default)s)")
+    add("--after", metavar="N", type=last, default=0, help="those behind number N, to go on")
+    dispatch_state.add_state(verb)
+    options.add_output(verb)
+
+
+def _add_orphans(parser: options.Parser) -> None:
+    verb = options.add_verb(
         parser,
         "orphans",
         orphans,
         "Machines that are still there, and that no training needs.",
         "taskgraph-workers dispatch orphans --after 30m",
     )
-    orphans_verb.add_argument(
-        "--after",
-        metavar="TIME",
-        default=_AFTER,
-        help="unneeded for so long (default: %(default)s)",
-    )
-    for each in (verb, ends_verb, orphans_verb):
-        dispatch_state.add_state(each)
-        options.add_output(each)
+    unneeded = "unneeded for so long (default: %(default)s)"
+    verb.add_argument("--after", metavar="TIME", default=_AFTER, help=unneeded)
+    dispatch_state.add_state(verb)
+    options.add_output(verb)
 
 
 # --- status ---------------------------------------------------------------------------------
