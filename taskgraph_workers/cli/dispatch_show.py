@@ -33,14 +33,13 @@ _ANEW = "\033[H\033[2J"
 
 def add_verbs(parser: options.Parser) -> None:
     """Add them to ``dispatch``."""
-    verbs = [_add_status(parser), _add_ends(parser)]
+    _add_status(parser)
+    _add_ends(parser)
     dispatch_letters.add_verbs(parser)
-    for each in (*verbs, _add_orphans(parser)):
-        dispatch_state.add_state(each)
-        options.add_output(each)
+    _add_orphans(parser)
 
 
-def _add_status(parser: options.Parser) -> options.Parser:
+def _add_status(parser: options.Parser) -> None:
     verb = options.add_verb(
         parser,
         "status",
@@ -52,17 +51,14 @@ def _add_status(parser: options.Parser) -> options.Parser:
     add = verb.add_argument
     add("request", metavar="REQUEST", nargs="?", help="this one, with all that was told of it")
     add("--watch", action="store_true", help="go on, as things change")
-    add(
-        "--limit",
-        metavar="N",
-        type=options.number(1),
-        default=100,
-        help="the newest N (default: %(default)s)",
-    )
-    return verb
+    some = options.number(1)
+    newest = "the newest N (default: %(default)s)"
+    add("--limit", metavar="N", type=some, default=100, help=newest)
+    dispatch_state.add_state(verb)
+    options.add_output(verb)
 
 
-def _add_ends(parser: options.Parser) -> options.Parser:
+def _add_ends(parser: options.Parser) -> None:
     verb = options.add_verb(
         parser,
         "ends",
@@ -70,24 +66,14 @@ def _add_ends(parser: options.Parser) -> options.Parser:
         "End messages that were sent.",
         "taskgraph-workers dispatch ends --json",
     )
-    verb.add_argument(
-        "--limit",
-        metavar="N",
-        type=options.number(1),
-        default=1000,
-        help="the first N (default: %(default)s)",
-    )
-    verb.add_argument(
-        "--after",
-        metavar="N",
-        type=options.number(0),
-        default=0,
-        help="those behind number N, to go on",
-    )
-    return verb
+    add, some, last = verb.add_argument, options.number(1), options.number(0)
+    add("--limit", metavar="N", type=some, default=1000, help="the first N (default: %(default)s)")
+    add("--after", metavar="N", type=last, default=0, help="those behind number N, to go on")
+    dispatch_state.add_state(verb)
+    options.add_output(verb)
 
 
-def _add_orphans(parser: options.Parser) -> options.Parser:
+def _add_orphans(parser: options.Parser) -> None:
     verb = options.add_verb(
         parser,
         "orphans",
@@ -95,13 +81,10 @@ def _add_orphans(parser: options.Parser) -> options.Parser:
         "Machines that are still there, and that no training needs.",
         "taskgraph-workers dispatch orphans --after 30m",
     )
-    verb.add_argument(
-        "--after",
-        metavar="TIME",
-        default=_AFTER,
-        help="unneeded for so long (default: %(default)s)",
-    )
-    return verb
+    unneeded = "unneeded for so long (default: %(default)s)"
+    verb.add_argument("--after", metavar="TIME", default=_AFTER, help=unneeded)
+    dispatch_state.add_state(verb)
+    options.add_output(verb)
 
 
 # --- status ---------------------------------------------------------------------------------

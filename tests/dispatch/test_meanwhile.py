@@ -17,6 +17,7 @@ COMMANDS = """\
         executor: slow
         executors:
             slow:
+                timeout: 5m
                 submit: [sh, -c, {submit}, x, "{{key}}"]
                 find: [sh, -c, {find}, x, "{{key}}"]
                 poll: [sh, -c, {poll}, x, "{{key}}"]

@@ -287,5 +287,6 @@ def test_it_starts_quickly_and_alone(bench: Bench):
         "executors.starts",
         "executors.supervisor",
         "failpoints",
+        "offered",
         "version",
     ]
