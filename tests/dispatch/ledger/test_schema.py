@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -143,7 +142,9 @@ def test_another_program_s_database_is_refused(tmp_path: Path):
     assert ask_sql(tmp_path, "SELECT name FROM sqlite_master") == [("theirs",)]
 
 
-@pytest.mark.parametrize("content", [b"requests: 5\n" * 100, os.urandom(5000)])
+@pytest.mark.parametrize(
+    "content", [b"requests: 5\n" * 100, bytes(range(256)) * 20], ids=["text", "bytes"]
+)
 def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes):
     """A file of another kind is one clear error, and stays."""
     (tmp_path / NAME).write_bytes(content)
