@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,8 +201,9 @@ def test_a_requeue(site: Lab):
     def has_ended() -> bool:
         # Slurm itself would wait two minutes more; it may set that time after it was asked not to.
         how = site.slurm.job(job)
-        if how["Reason"] == "BeginTime":
+        if how["JobState"] == "PENDING":
             site.slurm.run("scontrol", "update", f"job={job}", "StartTime=now")
+            time.sleep(2)  # each time begins the waiting anew
         return bool(how["JobState"] == "COMPLETED")
 
     site.until(has_ended, job)
