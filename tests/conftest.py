@@ -41,7 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 #: Modules whose tests take long for what they prove, which the version of Python does not change.
-_ONCE = frozenset({"test_against_brute", "test_faults_kill", "test_faults_soak", "test_plan_page"})
+_ONCE = frozenset(
+    (
+        *("test_against_brute", "test_faults_kill", "test_faults_soak", "test_plan_page"),
+        *("test_how_to", "test_how_to_dispatch", "test_tutorial"),
+    )
+)
 
 
 @pytest.hookimpl(tryfirst=True)
