@@ -161,16 +161,22 @@ class Reader:
         file.write_text(f'#!/bin/sh\nexec {sys.executable} {how} "$@"\n')
         file.chmod(0o755)
 
-    def follow(self, page: Path, before: str = "", after: str = "") -> None:
-        """Do all that a page says; fails the test where something else comes out."""
+    def follow(self, page: Path, before: str = "", after: str = "") -> int:
+        """Do all that a page says; fails the test where something else comes out.
+
+        Returns how many commands were typed: with none of them, nothing was found to be true.
+        """
+        typed = 0
         for step in steps(page, before, after):
             if isinstance(step, File):
                 self.write(step)
                 continue
             printed = self.type(step)
+            typed += 1
             if self.update and step.shown and printed != step.shown:
                 text = page.read_text("utf-8")
                 page.write_text(text.replace(f"\n{step.shown}", f"\n{printed}", 1), "utf-8")
+        return typed
 
     def write(self, file: File) -> None:
         """Put a block into its file."""

@@ -67,7 +67,7 @@ def test_a_page_on_the_tutorials_project(page: str, tmp_path: Path, pytestconfig
     reader = shop(folder)
     reader.path = f"{NO_SCHEDULER}{os.pathsep}{reader.path}"
     reader.update = pytestconfig.getoption("--update-golden")
-    reader.follow(DOCS / "how-to" / f"{page}.md")
+    assert reader.follow(DOCS / "how-to" / f"{page}.md")
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def launching(tmp_path: Path, pytestconfig: pytest.Config) -> Reader:
 @pytest.mark.parametrize("page", LAUNCHING)
 def test_a_page_on_launching(page: str, launching: Reader):
     """What it has its reader write works, and each command prints what is shown."""
-    launching.follow(DOCS / "how-to" / f"{page}.md")
+    assert launching.follow(DOCS / "how-to" / f"{page}.md")
 
 
 def test_the_launch_of_the_readme(launching: Reader):
     """Its spec, and its size as README shows it."""
-    launching.follow(ROOT / "README.md", after="## Launch", before="## Dispatch")
+    assert launching.follow(ROOT / "README.md", after="## Launch", before="## Dispatch")
 
 
 @pytest.mark.parametrize("page", EXAMPLE)
@@ -109,7 +109,7 @@ def test_the_page_about_detection(tmp_path: Path):
     folder.mkdir()
     reader = Reader(folder)
     reader.path = f"{ROOT / 'tests' / 'stand_ins' / 'four'}{os.pathsep}{reader.path}"
-    reader.follow(DOCS / "concepts" / "declared-detected-inherited.md")
+    assert reader.follow(DOCS / "concepts" / "declared-detected-inherited.md")
 
 
 def test_the_demo_of_the_readme():

@@ -48,13 +48,13 @@ def reader(tmp_path: Path, pytestconfig: pytest.Config) -> Reader:
 @pytest.mark.parametrize("page", ["write-a-trainer", "plug-in-your-machines"])
 def test_a_page_on_trainings(page: str, reader: Reader):
     """What it has its reader write works, and each command prints what is shown."""
-    reader.follow(DOCS / "how-to" / f"{page}.md")
+    assert reader.follow(DOCS / "how-to" / f"{page}.md")
 
 
 def test_the_training_of_the_readme(reader: Reader):
     """Two commands and this repository's own example are a whole training."""
     shutil.copytree(ROOT / "examples", reader.here / "examples")
-    reader.follow(ROOT / "README.md", after="## Dispatch", before="## Install")
+    assert reader.follow(ROOT / "README.md", after="## Dispatch", before="## Install")
 
 
 # --- promises -------------------------------------------------------------------------------

@@ -25,14 +25,14 @@ def test_the_tutorial(tmp_path: Path):
     folder = tmp_path / "desk"
     folder.mkdir()
     reader = Reader(folder)
-    reader.follow(TUTORIAL)
+    assert reader.follow(TUTORIAL)
     assert (reader.here / "plan.html").read_text("utf-8").startswith("<!doctype html>")
 
 
 def test_training(tmp_path: Path, pytestconfig: pytest.Config):
     """The six lines, the trainer and the messages do what the page shows, wrong ones too."""
     reader = trainer(tmp_path / "desk", pytestconfig.getoption("--update-golden"))
-    reader.follow(TRAINING)
+    assert reader.follow(TRAINING)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def desk(tmp_path: Path, pytestconfig: pytest.Config) -> Reader:
 
 def test_launching(desk: Reader):
     """Each command prints what the page shows, warnings included."""
-    desk.follow(LAUNCH, before=CLUSTER)
+    assert desk.follow(LAUNCH, before=CLUSTER)
 
 
 @pytest.mark.service
@@ -56,7 +56,7 @@ def test_launching(desk: Reader):
 def test_launching_on_a_cluster(desk: Reader, slurm: SlurmCluster, merlin: MerlinServices):
     """The rest of it, on a real Slurm with a real Merlin; other ids of jobs are no difference."""
     desk.update = False  # A page that is updated by a run of this would show what came by chance.
-    desk.follow(LAUNCH, before=CLUSTER)
+    assert desk.follow(LAUNCH, before=CLUSTER)
     desk.env = {**merlin.env, "SLURM_CONF": slurm.env["SLURM_CONF"]}
     desk.path = f"{merlin.bin}{os.pathsep}{os.environ['PATH']}"
     desk.masks = (
