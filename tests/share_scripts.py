@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from taskgraph_workers.launch.script import Script, render
 from taskgraph_workers.schedulers.base import Job, Scheduler, Start
 
@@ -124,6 +126,18 @@ def start(
         start_new_session=True,
     )
     return Run(folder, process)
+
+
+def assert_ends_warmly(run: Run) -> None:
+    """A TERM to the script reaches no task of two workers: these end once they are done."""
+    run.until("up", 2)
+    run.process.send_signal(signal.SIGTERM)
+    with pytest.raises(Exception, match="timed out"):
+        run.process.wait(timeout=2)
+    assert run.noted("finished") == run.noted("killed") == []
+    run.finish_tasks()
+    assert run.end() == 0, run.output
+    assert (len(run.noted("finished")), run.noted("killed")) == (2, [])
 
 
 def fields(note: str) -> dict[str, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from share_scripts import COMMAND, Run, commands, fields, index_of, start
+from share_scripts import COMMAND, Run, assert_ends_warmly, commands, fields, index_of, start
 
 from taskgraph_workers.schedulers.base import Start
 from taskgraph_workers.schedulers.lsf import Lsf
@@ -78,14 +77,7 @@ def test_shares(tmp_path: Path, begin: Begin):
 def test_only_main_processes_are_asked(tmp_path: Path, begin: Begin):
     """A warm end reaches no task: those go on until they are done, and then the workers end."""
     run = begin(tmp_path, Start("a", (1, 1, 0), COMMAND))
-    run.until("up", 2)
-    run.process.send_signal(signal.SIGTERM)
-    with pytest.raises(Exception, match="timed out"):
-        run.process.wait(timeout=2)
-    assert run.noted("finished") == run.noted("killed") == []
-    run.finish_tasks()
-    assert run.end() == 0, run.output
-    assert (len(run.noted("finished")), run.noted("killed")) == (2, [])
+    assert_ends_warmly(run)
 
 
 def test_the_environment_goes_along(tmp_path: Path, begin: Begin):

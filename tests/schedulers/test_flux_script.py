@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from share_scripts import COMMAND, Run, commands, fields, index_of, start
+from share_scripts import COMMAND, Run, assert_ends_warmly, commands, fields, index_of, start
 
 from taskgraph_workers.schedulers.base import Start
 from taskgraph_workers.schedulers.flux import SCHEDULER
@@ -50,14 +50,7 @@ def test_shares(tmp_path: Path, locale: str):
 def test_only_main_processes_are_asked(tmp_path: Path):
     """A warm end reaches no task: those go on until they are done, and then the workers end."""
     run = flux(tmp_path, Start("a", (1, 1, 0), COMMAND))
-    run.until("up", 2)
-    run.process.send_signal(signal.SIGTERM)
-    with pytest.raises(Exception, match="timed out"):
-        run.process.wait(timeout=2)
-    assert run.noted("finished") == run.noted("killed") == []
-    run.finish_tasks()
-    assert run.end() == 0, run.output
-    assert (len(run.noted("finished")), run.noted("killed")) == (2, [])
+    assert_ends_warmly(run)
 
 
 def test_signals_of_flux(tmp_path: Path):
