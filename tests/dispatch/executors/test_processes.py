@@ -85,8 +85,11 @@ def test_by_a_variable(child: subprocess.Popen[bytes]):
 
 
 def test_no_such_group():
-    """Nothing to do."""
-    processes.kill_group(2**22 - 1, signal.SIGKILL)
+    """Nothing to do, where the system itself would say that there is none."""
+    nobody = 2**22 - 1
+    with pytest.raises(ProcessLookupError):
+        os.killpg(nobody, 0)
+    processes.kill_group(nobody, signal.SIGKILL)
 
 
 # --- commands from outside ---
