@@ -15,7 +15,7 @@ from taskgraph_workers.launch.size.pack import Run, pack
 from taskgraph_workers.launch.size.patterns import Load, less
 from taskgraph_workers.launch.size.seats import Places, Seats, spread
 from taskgraph_workers.launch.size.work import Work
-from taskgraph_workers.launch.size.worst import share
+from taskgraph_workers.launch.size.worst import nodes_taken
 from taskgraph_workers.machines import Node
 
 #: Steps of work for a packing: some tenths of a second at the most.
@@ -60,7 +60,7 @@ def _largest(groups: Sequence[WorkerGroup], capacity: tuple[int, ...]) -> Iterat
         demands = counting(group)
         if demands:
             kinds = [kind_of(demand, axes) for demand in demands]
-            at = max(range(len(kinds)), key=lambda i: (share(kinds[i], capacity), kinds[i]))
+            at = max(range(len(kinds)), key=lambda i: (nodes_taken(kinds[i], capacity), kinds[i]))
             yield _Tasks(group, demands[at], kinds[at])
 
 

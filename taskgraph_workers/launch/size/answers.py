@@ -11,7 +11,7 @@ from taskgraph_workers.launch.size.beside import Beside, Fewest, beside
 from taskgraph_workers.launch.size.build import AXES, asked, build, counting, is_split, kind_of
 from taskgraph_workers.launch.size.certain import Certain, certain
 from taskgraph_workers.launch.size.kinds import Counts, Instance, Kind, leanest
-from taskgraph_workers.launch.size.seats import width
+from taskgraph_workers.launch.size.pack import width
 from taskgraph_workers.launch.size.work import Work
 from taskgraph_workers.launch.size.worst import Worst, worst_of
 from taskgraph_workers.machines import Node

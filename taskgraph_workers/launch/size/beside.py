@@ -16,9 +16,9 @@ from taskgraph_workers.launch.size.build import build
 from taskgraph_workers.launch.size.certain import Certain, certain
 from taskgraph_workers.launch.size.kinds import Instance, Kind, in_use, leanest
 from taskgraph_workers.launch.size.nowhere import nowhere
-from taskgraph_workers.launch.size.pack import pack, quick_bound
-from taskgraph_workers.launch.size.patterns import Load, less
-from taskgraph_workers.launch.size.seats import Seats, every, quickly, spread_out, width
+from taskgraph_workers.launch.size.pack import pack, quick_bound, width
+from taskgraph_workers.launch.size.patterns import Load, Pattern, less, room_beside
+from taskgraph_workers.launch.size.seats import Seats, every, quickly, spread_out
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 from taskgraph_workers.launch.size.worst import Worst, worst_of
 from taskgraph_workers.machines import Node
@@ -84,12 +84,10 @@ class Beside:
             homes=homes,
         )
 
-    def taken(self, pattern: Sequence[int]) -> tuple[int, ...]:
+    def taken(self, pattern: Pattern) -> tuple[int, ...]:
         """What workers take of their node."""
-        room = self.load.capacity
-        for kind, count in zip(self.load.kinds, pattern):
-            room = less(room, kind.need, count)
-        return less(self.load.capacity, room)
+        capacity = self.load.capacity
+        return less(capacity, room_beside(capacity, self.load.kinds, pattern))
 
     def worst(self, seats: Seats) -> Worst:
         """The mixture that takes most nodes beside those who sit so."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from taskgraph_workers.launch.size.kinds import Instance, Kind
 from taskgraph_workers.launch.size.linear import Column, cheapest
-from taskgraph_workers.launch.size.patterns import Pattern, less, most
+from taskgraph_workers.launch.size.patterns import Pattern, less, most, room_beside
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
 #: More ways than these to block a node are not looked at one by one.
@@ -130,9 +130,7 @@ def _blocking(
 
 
 def _is_minimal(instance: Instance, kind: Kind, pattern: Pattern) -> bool:
-    room = instance.capacity
-    for each, count in zip(instance.kinds, pattern):
-        room = less(room, each.need, count)
+    room = room_beside(instance.capacity, instance.kinds, pattern)
     return all(
         most(kind.need, less(room, each.need, -1))
         for at, (each, count) in enumerate(zip(instance.kinds, pattern))

@@ -14,7 +14,7 @@ from math import ceil
 
 from taskgraph_workers.launch.size.kinds import Instance, Kind
 from taskgraph_workers.launch.size.linear import Column, cheapest
-from taskgraph_workers.launch.size.patterns import Load, Pattern, less, most
+from taskgraph_workers.launch.size.patterns import Load, Pattern, less, most, room_beside
 from taskgraph_workers.launch.size.seats import patterns_of
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
@@ -38,7 +38,7 @@ def _plots(
     load: Load, others: Instance, patterns: Sequence[Pattern]
 ) -> Iterator[tuple[int, int, list[int]]]:
     """The nodes of a task, the parts of a kind that there are beside it, what each node takes."""
-    rooms = [_room(load, pattern) for pattern in patterns]
+    rooms = [room_beside(load.capacity, load.kinds, pattern) for pattern in patterns]
     for group, free in enumerate(others.free):
         rest = others.without(group)
         for kind in (others.kinds[kind] for kind in sorted(free)):
@@ -46,13 +46,6 @@ def _plots(
                 tasks = rest.rank(1 << at)
                 parts = tasks * by.nodes
                 yield kind.nodes, parts, [_cost(kind, by, room, tasks, parts) for room in rooms]
-
-
-def _room(load: Load, pattern: Pattern) -> tuple[int, ...]:
-    room = load.capacity
-    for kind, count in zip(load.kinds, pattern):
-        room = less(room, kind.need, count)
-    return room
 
 
 def _cost(kind: Kind, by: Kind, room: tuple[int, ...], tasks: int, parts: int) -> int:

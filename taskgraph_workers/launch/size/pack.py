@@ -26,6 +26,11 @@ ONE = 1 << 26
 MORE = ONE + (1 << 8)
 
 
+def width(runs: Sequence[Run]) -> int:
+    """On how many nodes these patterns are."""
+    return sum(times for _, times in runs)
+
+
 class Packing(NamedTuple):
     """Nodes, pattern by pattern, and the number that no other way can undercut."""
 
@@ -35,7 +40,7 @@ class Packing(NamedTuple):
     @property
     def nodes(self) -> int:
         """How many nodes these are."""
-        return sum(count for _, count in self.runs)
+        return width(self.runs)
 
 
 def pack(load: Load, work: Work) -> Packing:
@@ -57,14 +62,14 @@ def _widened(pattern: Pattern, used: Sequence[int], size: int) -> Pattern:
 def _pack(load: Load, work: Work) -> Packing:
     lower = quick_bound(load)
     runs = quick(load, lower)
-    if _nodes(runs) == lower:
+    if width(runs) == lower:
         return Packing(lower, runs)
     program = _Program(load, runs, work)
     try:
         optimum = cheapest(load.parts, program.start, program.price, exact=False)
         weights, lower = program.weights, max(lower, program.lower)
-        runs = min(runs, _rounded(load, optimum, lower), key=_nodes)
-        while lower < _nodes(runs) and lower <= MOST_NODES:
+        runs = min(runs, _rounded(load, optimum, lower), key=width)
+        while lower < width(runs) and lower <= MOST_NODES:
             found = search(load, load.parts, lower, weights, work)
             if found is not None:
                 return Packing(lower, found)
@@ -72,10 +77,6 @@ def _pack(load: Load, work: Work) -> Packing:
     except OutOfWork:
         lower = max(lower, program.lower)
     return Packing(lower, runs)
-
-
-def _nodes(runs: Sequence[Run]) -> int:
-    return sum(count for _, count in runs)
 
 
 # --- Bounds ---------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ class _Program:
 
     def __init__(self, load: Load, runs: Sequence[Run], work: Work) -> None:
         """``runs`` are a packing: better ones are looked for, and first of all by its patterns."""
-        self._load, self._enough, self._work = load, _nodes(runs), work
+        self._load, self._enough, self._work = load, width(runs), work
         self._patterns = [pattern for pattern, _ in runs]
         self._size = len(load.kinds)
         self.start = [
@@ -168,9 +169,9 @@ def quick(load: Load, target: int, work: Work | None = None) -> tuple[Run, ...]:
         if work is not None:
             work.spend(5 + 3 * len(order))
         runs = filled(load, load.parts, order)
-        if not best or _nodes(runs) < _nodes(best):
+        if not best or width(runs) < width(best):
             best = runs
-        if _nodes(best) <= target:
+        if width(best) <= target:
             break
     return best
 
@@ -229,9 +230,9 @@ def _rounded(load: Load, optimum: Optimum, target: int) -> tuple[Run, ...]:
     left = list(load.parts)
     for pattern, times in runs:
         left = [max(have - times * each, 0) for have, each in zip(left, pattern)]
-    best = min((filled(load, left, order) for order in orders(load)), key=_nodes)
-    room = target - _nodes(runs)
-    if _nodes(best) > room > 0:
+    best = min((filled(load, left, order) for order in orders(load)), key=width)
+    room = target - width(runs)
+    if width(best) > room > 0:
         # Some whole nodes are opened again: the rest may need their room.
         best = _repaired(load, runs, left, room) or best
     return (*runs, *best)

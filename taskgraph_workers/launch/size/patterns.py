@@ -61,6 +61,24 @@ def less(room: Sequence[int], need: Sequence[int], times: int = 1) -> tuple[int,
     return tuple(free - times * each for free, each in zip(room, need))
 
 
+def room_beside(
+    capacity: tuple[int, ...], kinds: Sequence[Kind], pattern: Pattern
+) -> tuple[int, ...]:
+    """The room that these parts leave of a node."""
+    for kind, count in zip(kinds, pattern):
+        capacity = less(capacity, kind.need, count)
+    return capacity
+
+
+def share(need: Sequence[int], capacity: Sequence[int]) -> float:
+    """How much of a node one part takes, by its tightest axis.
+
+    >>> share((9, 1), (36, 2))
+    0.5
+    """
+    return max((each / have for each, have in zip(need, capacity) if have), default=0.0)
+
+
 def full(load: Load, limits: Sequence[int], order: Sequence[int]) -> Iterator[Pattern]:
     """All full nodes with at least one part of the first kind of the order.
 

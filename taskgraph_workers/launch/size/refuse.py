@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from taskgraph_workers.errors import Problem, counted
 from taskgraph_workers.launch.model import Demand, WorkerGroup
-from taskgraph_workers.launch.size.build import AXES, bound, has, needs
+from taskgraph_workers.launch.size.build import AXES, counting, has, needs
 from taskgraph_workers.launch.size.words import amount, needed, node_option
 from taskgraph_workers.machines import Node
 
@@ -60,7 +60,7 @@ def refusals(
     found = (
         problem
         for group in groups
-        for demand in (bound(group) if group.holds else group.demands)
+        for demand in counting(group)
         for problem in (*_too_large(group, demand, node), *_too_many(demand, given))
     )
     return tuple(dict.fromkeys(found))

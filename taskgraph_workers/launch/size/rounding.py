@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 
 from taskgraph_workers.launch.size.kinds import Counts, Instance
-from taskgraph_workers.launch.size.pack import quick, relaxed
+from taskgraph_workers.launch.size.pack import quick, relaxed, width
 from taskgraph_workers.launch.size.patterns import Load, most, used_of
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
@@ -41,7 +41,7 @@ def rounded_up(instance: Instance) -> int | None:
 def _in_fractions(instance: Instance, counts: Counts, known: Fraction, work: Work) -> Fraction:
     """The nodes that a mixture takes in fractions; no more than ``known`` where it is no more."""
     load = used_of(Load(instance.capacity, instance.kinds, counts))
-    if not load.kinds or sum(times for _, times in quick(load, int(known))) <= known:
+    if not load.kinds or width(quick(load, int(known))) <= known:
         return Fraction()
     limits = tuple(most(kind.need, load.capacity) for kind in load.kinds)
     optimum = relaxed(load, limits, work)

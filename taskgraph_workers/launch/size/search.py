@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskgraph_workers.launch.size.patterns import Load, Pattern, full
+from taskgraph_workers.launch.size.patterns import Load, Pattern, full, share
 from taskgraph_workers.launch.size.work import Work
 
 #: More nodes than this are not searched one by one.
@@ -29,10 +29,7 @@ class _Search:
     def __init__(self, load: Load, weights: Weights | None, work: Work) -> None:
         self._load, self._weights, self._work = load, weights, work
         self._limits = load.limits
-        shares = [
-            max((n / c for n, c in zip(kind.need, load.capacity) if n), default=0.0)
-            for kind in load.kinds
-        ]
+        shares = [share(kind.need, load.capacity) for kind in load.kinds]
         self._order = sorted(range(len(shares)), key=lambda kind: -shares[kind])
         self._known: dict[tuple[int, ...], int] = {}
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from taskgraph_workers.launch.size.pack import Run, filled, orders, pack
-from taskgraph_workers.launch.size.patterns import Load, Pattern, less, most
+from taskgraph_workers.launch.size.pack import Run, filled, orders, pack, width
+from taskgraph_workers.launch.size.patterns import Load, Pattern, less, most, share
 from taskgraph_workers.launch.size.work import OutOfWork, Work
 
 #: Nodes of workers, those with the same workers as one. Other nodes have none.
@@ -23,11 +23,6 @@ MOST_WAYS = 300
 FEW = 3
 #: Steps of work for a packing.
 PACKING = 10_000
-
-
-def width(seats: Seats) -> int:
-    """On how many nodes anybody sits."""
-    return sum(times for _, times in seats)
 
 
 def ordered(patterns: Iterator[Pattern]) -> Seats:
@@ -137,10 +132,7 @@ def spread(load: Load, room: list[tuple[int, ...]]) -> list[Places]:
 
     ``room`` is what each node has to spare, which becomes what is left of it.
     """
-    sizes = [
-        max((n / c for n, c in zip(kind.need, load.capacity) if c), default=0.0)
-        for kind in load.kinds
-    ]
+    sizes = [share(kind.need, load.capacity) for kind in load.kinds]
     places: list[Places] = [[] for _ in load.kinds]
     for kind in sorted(range(len(sizes)), key=lambda at: (-sizes[at], -load.kinds[at].nodes)):
         wanted, need = load.kinds[kind]

@@ -14,7 +14,7 @@ from math import lcm
 from typing import NamedTuple
 
 from taskgraph_workers.launch.size.kinds import Instance
-from taskgraph_workers.launch.size.pack import Run, quick
+from taskgraph_workers.launch.size.pack import Run, quick, width
 from taskgraph_workers.launch.size.patterns import Load, Pattern, used_of
 from taskgraph_workers.launch.size.work import Work
 
@@ -66,7 +66,7 @@ def _holds(instance: Instance, bundle: Bundle, work: Work) -> bool:
     for way, counts in enumerate(_ways(instance, bundle)):
         work.spend(20)
         load = Load(instance.capacity, instance.kinds, counts)
-        held = sum(count for _, count in quick(used_of(load), bundle.nodes))
+        held = width(quick(used_of(load), bundle.nodes))
         if way == MOST_WAYS or held > bundle.nodes:
             return False
     return True

@@ -62,13 +62,18 @@ def size(
     if given is not None:
         _hold(groups, node, given, sizes["packed"])
         return Sizing("given", given, sizes, (*notes, *_disagreement(given, mode, sizes)))
-    taken = mode or ("packed" if sizes["packed"] else "exclusive")
+    taken = _taken(mode, sizes)
     answer = sizes.get(taken)
     if answer is None:
         raise LaunchError(_untold(taken, mode, missing, stages))
     if answer.nodes > MOST:
         raise LaunchError(too_many_nodes(answer.nodes))
     return Sizing(taken, answer.nodes, sizes, tuple(notes))
+
+
+def _taken(mode: str | None, sizes: Mapping[str, Size | None]) -> str:
+    """The way to count that is meant."""
+    return mode or ("packed" if sizes["packed"] else "exclusive")
 
 
 def _without(unread: tuple[str, ...], answer: Size | None) -> Size | None:
@@ -151,7 +156,7 @@ def _disagreement(
     given: int, mode: str | None, sizes: Mapping[str, Size | None]
 ) -> tuple[Problem, ...]:
     """A warning where the nodes that the user wrote are not those that come out."""
-    name = mode or ("packed" if sizes["packed"] else "exclusive")
+    name = _taken(mode, sizes)
     answer = sizes.get(name)
     if answer is None or answer.nodes == given:
         return ()

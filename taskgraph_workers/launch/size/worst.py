@@ -19,8 +19,9 @@ from taskgraph_workers.launch.size.pack import (
     pack,
     quick,
     quick_bound,
+    width,
 )
-from taskgraph_workers.launch.size.patterns import Load, used_of
+from taskgraph_workers.launch.size.patterns import Load, share, used_of
 from taskgraph_workers.launch.size.rounding import rounded_up
 from taskgraph_workers.launch.size.shrink import shrink
 from taskgraph_workers.launch.size.work import OutOfWork, Work
@@ -48,14 +49,9 @@ def load_of(instance: Instance, counts: Counts) -> Load:
     return Load(instance.capacity, instance.kinds, counts)
 
 
-def shares(instance: Instance) -> list[float]:
-    """For each kind, how much of a node a task takes, by its tightest axis, times its nodes."""
-    return [share(kind, instance.capacity) for kind in instance.kinds]
-
-
-def share(kind: Kind, capacity: Sequence[int]) -> float:
+def nodes_taken(kind: Kind, capacity: Sequence[int]) -> float:
     """How many nodes a task takes, by its tightest axis."""
-    return kind.nodes * max((n / c for n, c in zip(kind.need, capacity) if c), default=0.0)
+    return kind.nodes * share(kind.need, capacity)
 
 
 def worst_of(instance: Instance, work: Work) -> Worst:
@@ -100,7 +96,7 @@ class Climb:
         return self.corner.packing.lower
 
     def _corner(self) -> _Corner:
-        sizes = shares(self.instance)
+        sizes = [nodes_taken(kind, self.instance.capacity) for kind in self.instance.kinds]
         first = sorted(range(len(sizes)), key=lambda kind: -sizes[kind])
         best, self._unsure = _Corner((), (), Packing(-1, ())), 0
         corners = [
@@ -109,7 +105,7 @@ class Climb:
         ]
         for _, counts, picks in sorted(corners, key=lambda corner: -corner[0]):
             load = used_of(load_of(self.instance, counts))
-            if _nodes(quick(load, best.packing.lower)) <= best.packing.lower:
+            if width(quick(load, best.packing.lower)) <= best.packing.lower:
                 continue
             packing = self._pack(counts)
             self._unsure = max(self._unsure, packing.nodes)
@@ -131,7 +127,7 @@ class Climb:
         unsure = self._unsure
         high = tuple(self.instance.rank(1 << kind) for kind in range(len(self.instance.kinds)))
         load = load_of(self.instance, high)
-        first = _nodes(filled(load, load.parts, next(orders(load))))
+        first = width(filled(load, load.parts, next(orders(load))))
         self._boxes = [(-first, 0, (0,) * len(high), high)]
         while self._boxes and -self._boxes[0][0] > self.lower:
             above, _, low, high = heappop(self._boxes)
@@ -166,8 +162,8 @@ class Climb:
         bound = quick_bound(load)
         self._work.spend(10 + 2 * len(load.kinds))
         if bound > self.lower:
-            return _nodes(filled(load, load.parts, next(orders(load))))
-        return _nodes(quick(load, self.lower, self._work))
+            return width(filled(load, load.parts, next(orders(load))))
+        return width(quick(load, self.lower, self._work))
 
     def _at_most(self, low: Counts, high: Counts) -> Load:
         """The tasks that there are at least, and for each that there may be besides the largest."""
@@ -202,7 +198,3 @@ def _largest(kinds: Sequence[Kind]) -> Kind:
 
 def _with(counts: Counts, kind: int, count: int) -> Counts:
     return (*counts[:kind], count, *counts[kind + 1 :])
-
-
-def _nodes(runs: Sequence[Run]) -> int:
-    return sum(count for _, count in runs)
