@@ -89,7 +89,8 @@ def _add_sizing(parser: argparse.ArgumentParser) -> None:
     add(
         "--scheduler",
         metavar="NAME",
-        help="slurm, flux, lsf or pbs (default: this machine's, else what the spec says)",
+        help="slurm, flux, lsf, pbs or one that was added (default: the cluster's, else this "
+        "machine's, else what the spec says)",
     )
 
 
