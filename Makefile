@@ -24,13 +24,13 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 help:
 	@echo "make demo       which tasks of the example pipeline move under another profile, and a training"
-	@echo "make test       every test, on the newest Taskgraph and on $(OLDER)"
+	@echo "make test       every test on the newest Taskgraph, most on Python 3.9, tests/graph on Taskgraph $(OLDER)"
 	@echo "make lint       style, Python 3.9 compatibility, shell scripts"
 	@echo "make format     let ruff rewrite the code in the house style"
 	@echo "make types      mypy --strict"
 	@echo "make contracts  which part may import which"
 	@echo "make docs       the documentation, in build/docs"
-	@echo "make bench      what placing a task, and launching workers, costs"
+	@echo "make bench      what placing a task, launching workers and dispatching trainings cost"
 	@echo "make clean      remove all that the other targets made"
 
 # --- set-up: a stamp in each environment tells when it was last brought up to setup.cfg ---
