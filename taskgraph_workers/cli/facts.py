@@ -74,6 +74,11 @@ class Found:
     queue: str = ""
     unknown: tuple[Problem, ...] = ()
 
+    @property
+    def where(self) -> str:
+        """Whose nodes these are, for a message."""
+        return f"queue {self.queue}" if self.queue else "the scheduler"
+
 
 def look(scheduler: Scheduler, queue: str | None) -> Found:
     """What the scheduler says of its nodes; nothing where it isn't here, or doesn't answer."""
@@ -113,16 +118,16 @@ def choose(found: Found, groups: Sequence[WorkerGroup]) -> Chosen:
     demands = [demand for group in groups for demand in group.demands]
     fitting = [kind for kind in kinds if all(_fits(demand, kind) for demand in demands)]
     kind = (fitting or kinds)[0]
-    where = f"queue {found.queue}" if found.queue else "the scheduler"
     notes: tuple[Problem, ...] = ()
     if len(kinds) > 1:
         from taskgraph_workers.launch.model import OPTION
 
         have = "; ".join(node_text(_node(each)) for each in kinds)
-        what = f"nodes of {where} differ ({have}): sized for those with {node_text(_node(kind))}"
+        taken = node_text(_node(kind))
+        what = f"nodes of {found.where} differ ({have}): sized for those with {taken}"
         hint = "--node says which are meant"
         notes = (Problem(what, hint=hint, severity="warning", code=OPTION),)
-    return Chosen(_node(kind), where, notes)
+    return Chosen(_node(kind), found.where, notes)
 
 
 def _node(kind: Kind) -> Node:
@@ -144,14 +149,13 @@ def limits(found: Found, walltime_s: int | None, nodes: int) -> tuple[Problem, .
 
 
 def _limits(found: Found, walltime_s: int | None, nodes: int) -> Iterable[Problem]:
-    queue = f"queue {found.queue}" if found.queue else "the scheduler"
     most = [kind.limit_s for kind in found.kinds]
     longest = max((each for each in most if each is not None), default=None)
     if walltime_s is not None and None not in most and longest and walltime_s > longest:
         asked = f"a walltime of {clock_text(walltime_s)}"
-        what = f"{asked} is over the limit of {queue}, {clock_text(longest)}"
+        what = f"{asked} is over the limit of {found.where}, {clock_text(longest)}"
         yield Problem(f"{what}: the job would never start", hint="--walltime, or another --queue")
     there = sum(kind.count for kind in found.kinds)
     if nodes > there:
-        what = f"{nodes} nodes are more than {queue} has, {there}: the job would never start"
+        what = f"{nodes} nodes are more than {found.where} has, {there}: the job would never start"
         yield Problem(what, hint="--mode packed, fewer workers, or another --queue")
