@@ -115,8 +115,7 @@ class Flux:
     def found(self, name: str, answer: Answer) -> tuple[str, ...]:
         """The ids of those of this name. Raises SchedulerError where nobody can tell."""
         if answer.exit_code != 0:
-            text = shares.said(answer)
-            raise SchedulerError(Problem(f"Flux can't be asked for jobs: {text}"))
+            raise shares.untold("Flux", "jobs", answer)
         rows = [line.strip().partition("|") for line in answer.stdout.splitlines()]
         return tuple("f" + job[1:] for job, _, said in rows if said == name)
 
@@ -131,10 +130,9 @@ class Flux:
         """
         status, _, rest = answer.stdout.strip().partition("|")
         if answer.exit_code != 0 or not rest:
-            text = shares.said(answer)
             if _UNKNOWN.search(answer.stderr):
                 return State("unknown")
-            raise SchedulerError(Problem(f"Flux can't be asked for job {job}: {text}"))
+            raise shares.untold("Flux", f"job {job}", answer)
         _, nodes, note = [*rest.split("|", 2), "", ""][:3]
         if status in _PENDING:
             return State("pending", status)

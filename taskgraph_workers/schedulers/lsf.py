@@ -114,7 +114,7 @@ class Lsf:
         """The ids of those of this name. Raises SchedulerError where nobody can tell."""
         nobody = "No unfinished job found" in answer.stderr
         if answer.exit_code != 0 and not nobody:
-            raise SchedulerError(Problem(f"LSF can't be asked for jobs: {shares.said(answer)}"))
+            raise shares.untold("LSF", "jobs", answer)
         rows = [line.strip().partition("|") for line in answer.stdout.splitlines()]
         return tuple(job for job, _, said in rows if said == name)
 
@@ -128,8 +128,7 @@ class Lsf:
             return State("unknown")
         fields = [field.strip() for field in answer.stdout.strip().split("|")]
         if answer.exit_code != 0 or len(fields) != 3:
-            said = shares.said(answer)
-            raise SchedulerError(Problem(f"LSF can't be asked for job {job}: {said}"))
+            raise shares.untold("LSF", f"job {job}", answer)
         status, hosts, code = fields
         nodes = "" if hosts == "-" else hosts
         if status in _PENDING:

@@ -126,7 +126,7 @@ class Pbs:
     def found(self, name: str, answer: Answer) -> tuple[str, ...]:
         """Their ids. Raises SchedulerError where nobody can tell."""
         if answer.exit_code != 0:
-            raise SchedulerError(Problem(f"PBS can't be asked for jobs: {shares.said(answer)}"))
+            raise shares.untold("PBS", "jobs", answer)
         return tuple(line for line in answer.stdout.split() if _ID.fullmatch(line))
 
     def poll(self, job: str) -> Command:
@@ -141,8 +141,7 @@ class Pbs:
         if not state and _GONE.search(answer.stderr):
             return State("unknown")
         if not state:
-            text = shares.said(answer)
-            raise SchedulerError(Problem(f"PBS can't be asked for job {job}: {text}"))
+            raise shares.untold("PBS", f"job {job}", answer)
         nodes, comment = said.get("exec_host", ""), said.get("comment", "").strip()
         if state in _PENDING:
             return State("pending", comment or state)

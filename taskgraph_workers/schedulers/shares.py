@@ -20,8 +20,9 @@ import re
 from functools import cache
 from itertools import groupby
 
+from taskgraph_workers.errors import Problem
 from taskgraph_workers.schedulers import quoting
-from taskgraph_workers.schedulers.base import ID, Answer, Job, Start
+from taskgraph_workers.schedulers.base import ID, Answer, Job, SchedulerError, Start
 from taskgraph_workers.texts import beside
 
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
@@ -66,6 +67,11 @@ def output(job: Job, job_id: str) -> str | None:
 def output_files(job: Job, job_id: str) -> tuple[str, ...]:
     """The name of the job's output file, where the id is in it as it is."""
     return () if job.output is None else (job.output.replace(ID, job_id),)
+
+
+def untold(scheduler: str, what: str, answer: Answer) -> SchedulerError:
+    """The error that a scheduler tells nothing of something, with what it said instead."""
+    return SchedulerError(Problem(f"{scheduler} can't be asked for {what}: {said(answer)}"))
 
 
 def said(answer: Answer) -> str:

@@ -142,7 +142,7 @@ class Slurm:
     def found(self, name: str, answer: Answer) -> tuple[str, ...]:
         """The ids of those with this name. Raises SchedulerError where nobody can tell."""
         if answer.exit_code != 0:
-            raise SchedulerError(Problem(f"Slurm can't be asked for jobs: {shares.said(answer)}"))
+            raise shares.untold("Slurm", "jobs", answer)
         rows = [line.partition("|") for line in answer.stdout.splitlines()]
         return tuple(job for job, _, said in rows if said == name)
 
@@ -162,7 +162,7 @@ class Slurm:
                 return _state(*fields[1:])
         if answer.exit_code == 0 or "Invalid job id" in answer.stderr:
             return State("unknown")
-        raise SchedulerError(Problem(f"Slurm can't be asked for job {job}: {shares.said(answer)}"))
+        raise shares.untold("Slurm", f"job {job}", answer)
 
     def end(self, job: str) -> Command | None:
         """A signal to the script alone, which passes none of it on to the workers' tasks."""
