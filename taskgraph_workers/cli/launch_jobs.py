@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from taskgraph_workers.launch.jobs import Launch, Stopped
     from taskgraph_workers.schedulers.base import Scheduler, State
 
-#: As :data:`taskgraph_workers.launch.jobs.FOLDER`.
+#: Where the numbered folders are, unless somebody says otherwise.
 _FOLDER = "launches"
 
 #: How long ``launch stop`` waits for tasks to be done.

@@ -76,7 +76,6 @@ def ask(
         groups=groups,
         header=header_of(cluster),
         scheduler=cluster.scheduler,
-        node=cluster.node,
         setup=cluster.setup,
         others=tuple(name for name in cluster.groups if only and name not in only),
         notes=tuple(located(note, config) for note in notes),

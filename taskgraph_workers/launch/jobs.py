@@ -33,9 +33,6 @@ from taskgraph_workers.schedulers.base import (
 #: Runs a command of a scheduler: :func:`taskgraph_workers.schedulers.run.run`, or a test's own.
 Runner = Callable[[Command], Answer]
 
-#: Where the numbered folders are, unless somebody says otherwise.
-FOLDER = "launches"
-
 #: What a launch is whose job the scheduler can't be asked about: ``refused``, or ``broken off``
 #: between the folder and the job's id.
 REFUSED, BROKEN_OFF = "refused", "broken off"

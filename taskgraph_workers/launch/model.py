@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from taskgraph_workers.errors import Problem, WorkersError
-from taskgraph_workers.machines import Node
 
 # --- The codes of problems: see errors.Problem --------------------------------------------------
 
@@ -131,7 +130,6 @@ class Ask:
     groups: tuple[WorkerGroup, ...]
     header: Header = Header()
     scheduler: str | None = None
-    node: Node | None = None
     setup: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
     others: tuple[str, ...] = ()

@@ -72,7 +72,6 @@ class WorkerArgs(NamedTuple):
     words: tuple[str, ...] = ()
     concurrency: int | None = None
     said: str = ""
-    autoscale: bool = False
     name: str | None = None
     queues: str | None = None
     loglevel: str | None = None
@@ -200,7 +199,6 @@ def _result(reading: _Reading) -> WorkerArgs:
         words=tuple(reading.words),
         concurrency=most or concurrency,
         said=range_said if most else said,
-        autoscale=bool(most),
         name=values.get("--hostname"),
         queues=values.get("--queues"),
         loglevel=values.get("--loglevel"),

@@ -48,7 +48,6 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
         groups=workers,
         header=_header(chosen.batch),
         scheduler=chosen.batch.scheduler,
-        node=options.node,
         setup=lines,
         stages=stages(tasks, workers),
         others=chosen.others,
