@@ -8,9 +8,8 @@ from typing import Any
 from taskgraph_workers.errors import Path, did_you_mean, said
 from taskgraph_workers.launch.merlin import schema, strict
 from taskgraph_workers.launch.merlin.model import SCHEDULERS, Batch, Worker
+from taskgraph_workers.launch.merlin.notes import WORKERS
 from taskgraph_workers.launch.merlin.values import Reader
-
-_WORKERS: Path = ("merlin", "resources", "workers")
 
 
 def batch(reader: Reader, raw: object, path: Path) -> Batch:
@@ -66,11 +65,11 @@ def workers(reader: Reader, block: dict[str, Any], steps: list[str]) -> tuple[Wo
         what = f"must be a mapping with at least one worker, not {said(raw)}"
         if raw == {}:
             what = "names no worker: Merlin refuses that"
-        reader.document.wrong(what, _WORKERS, "leave it out to have one for all steps")
+        reader.document.wrong(what, WORKERS, "leave it out to have one for all steps")
         return None
     found: dict[str, Worker] = {}
-    for key, value in schema.mapping(reader.document, raw, _WORKERS).items():
-        path = (*_WORKERS, key)
+    for key, value in schema.mapping(reader.document, raw, WORKERS).items():
+        path = (*WORKERS, key)
         name = reader.fixed(key, path)
         if name is None:
             continue
@@ -87,7 +86,7 @@ def _numbered(reader: Reader, found: Mapping[str, Worker]) -> None:
     name = next((name for name, worker in found.items() if worker.number is not None), None)
     if name is not None:
         what = "Merlin itself ignores number, and starts nodes x concurrency workers"
-        reader.document.warn(what, (*_WORKERS, name, "number"))
+        reader.document.warn(what, (*WORKERS, name, "number"))
 
 
 def _worker(reader: Reader, name: str, raw: object, path: Path, steps: list[str]) -> Worker:
