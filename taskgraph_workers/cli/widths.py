@@ -24,7 +24,7 @@ def numbers(args: argparse.Namespace, cluster: Cluster, output: Output) -> dict[
     0, of which a warning tells. Raises WorkersError where a group has no pool, where there is no
     project, where its graph can't be made, and where SciPy is not installed.
     """
-    asked = getattr(args, "group", None) or cluster.groups
+    asked = args.group or cluster.groups
     auto = [each for name, each in cluster.groups.items() if name in asked and each.number is None]
     if not auto:
         return {}
@@ -60,7 +60,6 @@ def _none(group: Group, pools: Iterable[str]) -> str:
 def _wanted(args: argparse.Namespace, groups: Sequence[Group]) -> Wanted:
     from taskgraph_workers.graph.generate import TARGET, Wanted
 
-    profile = getattr(args, "profile", None)
     try:
         root = options.root_of(args)
     except WorkersError:
@@ -72,7 +71,7 @@ def _wanted(args: argparse.Namespace, groups: Sequence[Group]) -> Wanted:
         root=root,
         parameters=args.parameters,
         overrides=options.overrides_of(args),
-        choice=None if profile is None else graphs.choice("--profile", profile),
+        choice=None if args.profile is None else graphs.choice("--profile", args.profile),
         said_by="--profile",
         which=TARGET,
     )
