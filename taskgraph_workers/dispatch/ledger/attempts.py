@@ -11,11 +11,11 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, or_, select, update
 
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.ledger import outbox, progress
-from taskgraph_workers.dispatch.ledger.tables import attempts, requests
+from taskgraph_workers.dispatch.ledger.tables import ALIVE, HELD, attempts, requests
 from taskgraph_workers.dispatch.ledger.values import Attempt, job_from_text
 from taskgraph_workers.dispatch.message import end_message
 from taskgraph_workers.dispatch.model import (
@@ -35,9 +35,6 @@ AT_ONCE = 0.0
 
 # The longest reason that is kept.
 _MOST_REASON = 2000
-
-#: It has ended, and holds something.
-HELD = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
 
 _RANK = {ACCEPTED: 0, SUBMITTED: 1, RUNNING: 2, **dict.fromkeys(FINAL, 3)}
 
@@ -59,22 +56,14 @@ def own(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]:
     due for others when that time ends.
     """
     found = attempts.select().where(
-        attempts.c.ended_at.is_(None),
+        ALIVE,
         attempts.c.next_look <= now,
         or_(attempts.c.owner.is_(None), attempts.c.owned_until <= now),
     )
     if owner.executor is not None:
         found = found.where(attempts.c.executor == owner.executor)
-    found = found.order_by(attempts.c.next_look).limit(owner.limit)
-    rows = conn.execute(found.with_for_update(skip_locked=True)).all()
-    if not rows:
-        return ()
     until = now + owner.for_s
-    mine = {"owner": f"{owner.name} {secrets.token_hex(8)}", "owned_until": until}
-    mine["next_look"] = until
-    keys = [row.key for row in rows]
-    conn.execute(update(attempts).where(attempts.c.key.in_(keys)).values(mine))
-    return tuple(_attempt(row, **mine) for row in rows)
+    return _take(conn, found, owner, owned_until=until, next_look=until)
 
 
 def keep(conn: Connection, mine: Attempt, until: float) -> Attempt | None:
@@ -166,7 +155,7 @@ def ask_cancel(conn: Connection, request_id: str, now: float) -> str | None:
     alive = (
         attempts.c.request_id == request_id,
         attempts.c.attempt == row.attempt,
-        attempts.c.ended_at.is_(None),
+        ALIVE,
         attempts.c.cancel_asked_at.is_(None),
     )
     conn.execute(update(attempts).where(*alive).values(cancel_asked_at=now, next_look=AT_ONCE))
@@ -175,7 +164,7 @@ def ask_cancel(conn: Connection, request_id: str, now: float) -> str | None:
 
 def hurry(conn: Connection) -> None:
     """Have everything that is alive, or held, and nobody's looked at at once."""
-    for left in (attempts.c.ended_at.is_(None), HELD):
+    for left in (ALIVE, HELD):
         nobodys = update(attempts).where(left, attempts.c.owner.is_(None))
         conn.execute(nobodys.values(next_look=AT_ONCE))
 
@@ -183,7 +172,7 @@ def hurry(conn: Connection) -> None:
 def free(conn: Connection, is_gone: Callable[[str], bool]) -> int:
     """Have at once what owners had who are gone; how many these were. They own nothing then."""
     count = 0
-    for left in (attempts.c.ended_at.is_(None), HELD):
+    for left in (ALIVE, HELD):
         owned = (left, attempts.c.owner.is_not(None))
         for owner in conn.execute(select(attempts.c.owner).where(*owned).distinct()).scalars():
             if is_gone(owner):
@@ -199,12 +188,20 @@ def take_held(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]
     What is not marked as released by then is taken again, by whoever comes.
     """
     found = attempts.select().where(HELD, attempts.c.next_look <= now)
-    found = found.order_by(attempts.c.next_look).limit(owner.limit)
-    rows = conn.execute(found.with_for_update(skip_locked=True)).all()
-    mine = {"owner": f"{owner.name} {secrets.token_hex(8)}", "next_look": now + owner.for_s}
+    return _take(conn, found, owner, next_look=now + owner.for_s)
+
+
+def _take(
+    conn: Connection, found: Select[Any], owner: Owner, **until: float
+) -> tuple[Attempt, ...]:
+    """Of what was found the longest waiting, with a token of this owner's."""
+    some = found.order_by(attempts.c.next_look).limit(owner.limit)
+    rows = conn.execute(some.with_for_update(skip_locked=True)).all()
+    if not rows:
+        return ()
+    mine: dict[str, Any] = {"owner": f"{owner.name} {secrets.token_hex(8)}", **until}
     keys = [row.key for row in rows]
-    if keys:
-        conn.execute(update(attempts).where(attempts.c.key.in_(keys)).values(mine))
+    conn.execute(update(attempts).where(attempts.c.key.in_(keys)).values(mine))
     return tuple(_attempt(row, **mine) for row in rows)
 
 
@@ -236,7 +233,7 @@ def _write(conn: Connection, mine: Attempt, **values: Any) -> Attempt | None:
         *_key(mine.request_id, mine.attempt),
         attempts.c.state == mine.state,
         attempts.c.owner == mine.owner,
-        attempts.c.ended_at.is_(None),
+        ALIVE,
     )
     if mine.owner is None:
         return None

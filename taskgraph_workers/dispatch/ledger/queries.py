@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, func, or_, select
 
 from taskgraph_workers.dispatch.ledger import outbox, queue
-from taskgraph_workers.dispatch.ledger.tables import attempts, messages, requests
+from taskgraph_workers.dispatch.ledger.tables import ALIVE, HELD, attempts, messages, requests
 from taskgraph_workers.dispatch.ledger.tables import outbox as outbox_table
 from taskgraph_workers.dispatch.ledger.values import Request
 
@@ -21,8 +21,6 @@ _ATTEMPT = (
     *(attempts.c.cancel_asked_at, attempts.c.unheard_since, attempts.c.started_at),
     attempts.c.exit_code,
 )
-_ALIVE = attempts.c.ended_at.is_(None)
-_HELD = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
 
 
 def request(conn: Connection, request_id: str) -> Request | None:
@@ -65,7 +63,7 @@ def is_idle(conn: Connection) -> bool:
     """
     if queue.is_waiting(conn, queue.START) or outbox.is_unsent(conn):
         return False
-    left = (select(attempts.c.key).where(each).limit(1) for each in (_ALIVE, _HELD))
+    left = (select(attempts.c.key).where(each).limit(1) for each in (ALIVE, HELD))
     return all(conn.execute(each).first() is None for each in left)
 
 
@@ -73,8 +71,8 @@ def next_due(conn: Connection) -> float | None:
     """When the next thing is due (a time that may be past); None if nothing is left to do."""
     due: Sequence[Any] = (
         select(func.min(messages.c.visible_at)).where(messages.c.queue == queue.START),
-        select(func.min(attempts.c.next_look)).where(_ALIVE),
-        select(func.min(attempts.c.next_look)).where(_HELD),
+        select(func.min(attempts.c.next_look)).where(ALIVE),
+        select(func.min(attempts.c.next_look)).where(HELD),
         select(func.min(outbox_table.c.next_try)).where(outbox_table.c.sent_at.is_(None)),
     )
     times = [conn.execute(each).scalar_one() for each in due]

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, update
 
-from taskgraph_workers.dispatch.ledger.attempts import AT_ONCE, HELD
+from taskgraph_workers.dispatch.ledger.attempts import AT_ONCE
 from taskgraph_workers.dispatch.ledger.queue import START
-from taskgraph_workers.dispatch.ledger.tables import attempts, messages, outbox
+from taskgraph_workers.dispatch.ledger.tables import ALIVE, HELD, attempts, messages, outbox
 
 
 def recall(conn: Connection, after: float) -> int:
@@ -19,7 +19,7 @@ def recall(conn: Connection, after: float) -> int:
     """
     anew: dict[str, Any] = {"owner": None, "owned_until": 0.0, "next_look": AT_ONCE}
     count = 0
-    for left in (attempts.c.ended_at.is_(None), HELD):
+    for left in (ALIVE, HELD):
         count += _changed(conn, attempts, (left, attempts.c.next_look > after), anew)
     waiting = (messages.c.queue == START, messages.c.visible_at > after)
     count += _changed(conn, messages, waiting, {"visible_at": AT_ONCE, "lease": None})

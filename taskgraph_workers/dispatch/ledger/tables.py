@@ -118,9 +118,12 @@ attempts = Table(
     _time("ended_at"),
     _time("released_at"),
 )
+#: An attempt that has not ended, and one that has and holds something.
+ALIVE = attempts.c.ended_at.is_(None)
+HELD = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
+
 _when("attempts_due", attempts.c.next_look, null=attempts.c.ended_at)
-_ended = and_(attempts.c.ended_at.is_not(None), attempts.c.released_at.is_(None))
-Index("attempts_held", attempts.c.next_look, sqlite_where=_ended, postgresql_where=_ended)
+Index("attempts_held", attempts.c.next_look, sqlite_where=HELD, postgresql_where=HELD)
 
 progress = Table(
     "progress",
