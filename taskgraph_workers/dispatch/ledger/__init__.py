@@ -2,8 +2,8 @@
 
 ``open_ledger`` in ``database`` gives a :class:`Ledger`; the operations are functions over one of
 its connections, in ``queue``, ``dead``, ``receipt``, ``attempts``, ``progress``, ``machines``,
-``outbox`` and ``queries``. ``ledger.do(operation, ...)`` is one write transaction and
-``ledger.see(operation, ...)`` one that only reads.
+``outbox``, ``steps``, ``recall`` and ``queries``. ``ledger.do(operation, ...)`` is one write
+transaction and ``ledger.see(operation, ...)`` one that only reads.
 """
 
 from taskgraph_workers.errors import Problem, WorkersError

@@ -140,7 +140,7 @@ def opened(engine: Engine, shown: str, warnings: tuple[Problem, ...] = ()) -> Le
     except BaseException:
         ledger.close()
         raise
-    return Ledger(engine, shown, warnings, before if 0 < before < schema.VERSION else None)
+    return replace(ledger, migrated_from=before if 0 < before < schema.VERSION else None)
 
 
 def _warning(file: Path, kind: str) -> Problem:

@@ -33,11 +33,12 @@ def filesystem_of(folder: Path, mounts: str = _MOUNTS) -> str:
         lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return ""
+    place = os.path.realpath(folder)
     found, longest = "", -1
     for line in lines:
         _, where, kind, *_ = (*line.split(" "), "", "", "")
         mount = _unescaped(where)
-        if len(mount) >= longest and _inside(os.path.realpath(folder), mount):
+        if len(mount) >= longest and _inside(place, mount):
             # A later line of the same place lies over the earlier one.
             found, longest = kind, len(mount)
     return found
