@@ -78,9 +78,9 @@ class Means:
     told: dict[str, int] = field(default_factory=dict)
     missed: set[str] = field(default_factory=set)
 
-    def owner(self, limit: int | None = None) -> Owner:
+    def owner(self) -> Owner:
         """Who owns the attempts that are worked on here."""
-        return Owner(self.name, self.pace.own_s, limit or self.pace.batch)
+        return Owner(self.name, self.pace.own_s, self.pace.batch)
 
     def later(self, tries: int, most_s: float | None = None) -> float:
         """When to try again what led nowhere so often."""
@@ -124,12 +124,11 @@ class Means:
         while len(self.told) > _MOST_TOLD:
             del self.told[next(iter(self.told))]
 
-    def failed_reaching(self, name: str) -> float:
-        """An executor could not be reached: until when to leave it alone."""
+    def failed_reaching(self, name: str) -> None:
+        """An executor could not be reached: it is left alone for a while, longer each time."""
         down = self.down.setdefault(name, Down())
         down.until = self.later(down.tries)
         down.tries += 1
-        return down.until
 
     def reached(self, name: str) -> None:
         """An executor answered."""

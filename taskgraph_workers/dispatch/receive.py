@@ -36,10 +36,10 @@ def judge_of(placing: Placing, executor: str) -> Judge:
 
     def judge(body: bytes) -> Verdict:
         found = messages.read(body)
-        placed = found if isinstance(found, Refused) else placing(found)
-        if isinstance(placed, Refused) or isinstance(found, Refused):
-            return placed if isinstance(placed, Refused) else found  # type: ignore[return-value]
-        return Accepted(found, placed, executor)
+        if isinstance(found, Refused):
+            return found
+        placed = placing(found)
+        return placed if isinstance(placed, Refused) else Accepted(found, placed, executor)
 
     return judge
 
