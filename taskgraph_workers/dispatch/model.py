@@ -12,8 +12,8 @@ SUCCEEDED, FAILED, CANCELED, REJECTED = "succeeded", "failed", "canceled", "reje
 STATES = (ACCEPTED, SUBMITTED, RUNNING, SUCCEEDED, FAILED, CANCELED, REJECTED)
 FINAL = frozenset({SUCCEEDED, FAILED, CANCELED, REJECTED})
 
-#: Names of progress as they are on the wire, in the order in which they are shown. The spelling of
-#: the fourth is the originating issue's; the right one is taken too.
+#: Names of progress as they are on the wire. The spelling of the fourth is the originating issue's;
+#: the right one is taken too.
 VM_CREATED = "trainingVmCreated"
 IMAGES_DOWNLOADED = "imagesDownloaded"
 ITERATION_DONE = "modelIteration1Done"
@@ -68,7 +68,7 @@ class Refused:
 
     ``request_id`` is its id where one could be read. ``code`` is for programs: ``not-json``,
     ``not-an-object``, ``too-large``, ``missing-field``, ``wrong-type``, ``bad-value``,
-    ``unknown-sku``, ``image-not-allowed``, ``no-placement``, ``conflict``.
+    ``unknown-sku``, ``image-not-allowed``, ``no-placement``, ``conflict``, ``handler-failed``.
     """
 
     code: str

@@ -7,7 +7,7 @@ It promises that a job's trainer runs once, and a second time only where the mac
 supervisor, was lost before the first had ended, and ``retries`` are left. Before that it ends all
 that is left of the lost run; if it can't, nothing new is started.
 
-Only the standard library is imported here, and little of it: see ``start`` of :mod:`.local`.
+Only the standard library is imported here, and little of it: see ``_start`` in :mod:`.local`.
 """
 
 from __future__ import annotations
