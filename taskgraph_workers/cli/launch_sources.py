@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from taskgraph_workers.cli import facts
@@ -80,10 +81,11 @@ class Site:
 
         config, domain = self.project.config, self.project.trust_domain
         only = tuple(self.args.group)
-        return cluster.ask(config, self.cluster, only, self._widths(), domain)
+        return cluster.ask(config, self.cluster, only, self._widths, domain)
 
+    @cached_property
     def _widths(self) -> Mapping[str, int]:
-        """The numbers of groups that say ``auto``. A graph is made for these alone."""
+        """The numbers of groups that say ``auto``. A graph is made for these alone, and once."""
         if all(group.number is not None for group in self.cluster.groups.values()):
             return {}
         from taskgraph_workers.cli import widths

@@ -6,12 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from launch_inputs import LAB_OPTIONS, NODE, SPEC, Done
+from taskgraph_workers.cli import widths
+from taskgraph_workers.cli.launch_sources import find_site, present
+from taskgraph_workers.cli.output import Output
+from taskgraph_workers.machines import Node
 from tests.cli.commands import answer, command
 from tests.graph.project import Project
 
@@ -331,3 +336,19 @@ def test_a_number_out_of_a_graph(project: Project):
     assert alone.returncode == 2
     assert "there is no project here" in alone.stderr
     assert "config.yml:" in alone.stderr
+
+
+def test_a_graph_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Also where what groups take decides which of several kinds of node is meant."""
+    file = tmp_path / "config.yml"
+    group = "{number: auto, pool: shop-1/b-gpu, command: start}"
+    file.write_text(
+        f"workers-config: {{clusters: {{lab: {{scheduler: slurm, groups: {{w: {group}}}}}}}}}"
+    )
+    made: list[str] = []
+    monkeypatch.setattr(widths, "numbers", lambda _, lab, __: made.append(lab.name) or {"w": 3})
+    args = Namespace(cluster="lab", config=str(file), group=[], spec=None, vars=[], corrected=None)
+    site = present(find_site(args, Output()))
+    asked = [site.ask(node, "slurm") for node in (Node(8), Node(36))]
+    assert [each.groups[0].number for each in asked] == [3, 3]
+    assert made == ["lab"]
