@@ -7,7 +7,7 @@ The bash is in ``share.sh``, and one more file for each scheduler. Its ``start_g
 ``on``, as Slurm has it too, says how many workers are on each node: here 2 on each of three, and 1
 on the next. ``cores`` and ``gpus`` are what each of them holds, and left out where it holds
 nothing. On a node, one process starts its share, tells of workers that fail, and ends with the
-highest of their exit codes.
+highest of their exit codes. Slurm takes :func:`on`, :func:`said` and :func:`untold` from here, too.
 
 A worker's main process is bash, which ``exec`` in its command replaces. Its id is kept in a
 folder below the node's own ``/tmp``, which goes once all workers have ended, and to end a worker is
