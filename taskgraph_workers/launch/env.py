@@ -113,10 +113,11 @@ def _alike(values: list[Any]) -> bool:
 
 def _envs(config: Config, pool: str, trust_domain: str) -> Iterator[Mapping[str, Any]]:
     """The env that a task with none of its own gets in a pool, for every way there."""
+    from taskgraph_workers.config.names import LEVELS
     from taskgraph_workers.model import Choice, Context
     from taskgraph_workers.resolve import resolve, task_env
 
-    for level in ("1", "2", "3"):
+    for level in LEVELS:
         context = Context(level=level, trust_domain=trust_domain)
         for profile in (None, *config.profiles):
             choice = Choice(profile, "launch")
