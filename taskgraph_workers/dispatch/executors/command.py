@@ -37,7 +37,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
 from taskgraph_workers import detect
-from taskgraph_workers.dispatch.executors import progress_file
+from taskgraph_workers.dispatch.executors import processes, progress_file, starts
 from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable, trainer_env
 from taskgraph_workers.dispatch.executors.call import Answer, call
 from taskgraph_workers.dispatch.model import VM_DESTROYED, Job, Progress, Status
@@ -49,13 +49,11 @@ PHASES = ("queued", "running", "succeeded", "failed", "canceled", "lost")
 #: The exit code of a ``submit`` that says never: EX_DATAERR of sysexits.h.
 NEVER = 65
 
-# Ours, which may hold passwords, and what commands get of it all the same.
-_PRIVATE = "TASKGRAPH_WORKERS_"
+# Variables of ours that commands get, and trainers.
 _ENV, _LIMIT = "TASKGRAPH_WORKERS_ENV", "TASKGRAPH_WORKERS_MAX_RUN_TIME"
 
 # As many jobs are asked about at once; how long what they print may be.
 _AT_ONCE, _MOST_TEXT = 8, 500
-_SHORTEST_SECRET = 4
 
 
 class CommandExecutor:
@@ -70,7 +68,7 @@ class CommandExecutor:
         self.name = commands.name
         self.ephemeral = bool(commands.release)
         self.commands = commands
-        self.environ = {n: v for n, v in environ.items() if not n.startswith(_PRIVATE)}
+        self.environ = processes.without_ours(environ)
         self.clock = clock
         self._told: dict[str, tuple[Progress, ...]] = {}
         self._gone: dict[str, float] = {}
@@ -89,7 +87,7 @@ class CommandExecutor:
         return job.key
 
     def _submitted(self, job: Job) -> Answer:
-        env = trainer_env(job)
+        env = _variables(job)
         folder = tempfile.mkdtemp(prefix="taskgraph-workers-")  # nobody else's to look into
         try:
             file = os.path.join(folder, "env")
@@ -101,12 +99,11 @@ class CommandExecutor:
                 "worker": job.worker,
                 "pool": job.pool,
                 "sku": job.sku,
-                "max-run-time": str(job.max_run_time_s or 0),
+                "max-run-time": env[_LIMIT],
                 "env-file": file,
             }
-            told = {_ENV: _names(job), _LIMIT: values["max-run-time"]}
             argv = filled(self.commands.submit, values)
-            return self._call(argv, {**self.environ, **env, **told})
+            return self._call(argv, {**self.environ, **env})
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -214,8 +211,8 @@ def filled(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
 
 def env_file(job: Job) -> str:
     """Lines for a POSIX shell: the trainer's variables, their names, and the job's limit."""
-    said = {**trainer_env(job), _ENV: _names(job), _LIMIT: str(job.max_run_time_s or 0)}
-    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in sorted(said.items())]
+    said = sorted(_variables(job).items())
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in said]
     wanted = {name: detect.parse(raw) for name, raw in job.detect.items()}
     return "".join(lines) + detect.prelude(wanted)
 
@@ -256,14 +253,12 @@ def _exit_code(value: Any) -> int | None:
     raise ValueError("its exit_code is no number")
 
 
-def _names(job: Job) -> str:
-    return " ".join(sorted({*trainer_env(job), *job.detect}))
+def _variables(job: Job) -> dict[str, str]:
+    env = trainer_env(job)
+    names = " ".join(sorted({*env, *job.detect}))
+    return {**env, _ENV: names, _LIMIT: str(job.max_run_time_s or 0)}
 
 
 def _hidden(answer: Answer, job: Job) -> str:
     """How a command failed, without the values of the job, which it may have repeated."""
-    told = answer.told()
-    for value in sorted({*job.env.values(), job.request_id}, key=len, reverse=True):
-        if len(value) >= _SHORTEST_SECRET:
-            told = told.replace(value, "...")
-    return told
+    return starts.without(answer.told(), {*job.env.values(), job.request_id})

@@ -179,7 +179,8 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
         "TRAINING_RUN",
         "TRAINING_PROGRESS_FILE",
     ]
-    words = ["--name", container_name(job.key), "--pull", "missing"]
+    named = container_name(job.key)
+    words = ["--name", named, "--pull", "missing"]
     words += ["--label", f"taskgraph-workers={job.key}"]
     words += ["--volume", f"{_plain(place.progress)}:{INSIDE}:Z"]
     if wants_gpus(job):
@@ -188,7 +189,6 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
         names.append("CUDA_VISIBLE_DEVICES")
     words += [word for name in sorted(set(names)) for word in ("--env", name)]
     words += ["--env-file", place.env_file] if by_file else []
-    named = container_name(job.key)
     state = "{{.State.Status}} {{.State.ExitCode}}"
     return Way(
         argv=(program, "run", *words, *dispatch.engine_options, job.image),

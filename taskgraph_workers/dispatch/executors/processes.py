@@ -7,9 +7,17 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 _PROC = "/proc"
+
+# Variables of ours, which may hold passwords.
+_PRIVATE = "TASKGRAPH_WORKERS_"
+
+
+def without_ours(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment as others may see it: ours may hold passwords."""
+    return {n: v for n, v in environ.items() if not n.startswith(_PRIVATE)}
 
 
 def identity(pid: int) -> str | None:

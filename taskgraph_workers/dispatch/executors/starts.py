@@ -10,6 +10,8 @@ import os
 import re
 from collections.abc import Iterable
 
+from taskgraph_workers.dispatch.backoff import delay
+
 #: How often an engine is asked to start a container: with waits of 2 s and more, within a quarter
 #: of an hour.
 MOST = 10
@@ -28,8 +30,7 @@ _SECRETS = ((re.compile(r"://[^/@\s]+@"), "://...@"), (re.compile(r"\?[^\s\"']+"
 
 def rest_s(tries: int, first_s: float) -> float:
     """How long to wait after so many tries: longer each time, in part by chance."""
-    whole = min(_LONGEST_S, first_s * 2.0 ** (tries - 1))
-    return whole * (0.5 + os.urandom(1)[0] / 510)
+    return delay(tries - 1, lambda: os.urandom(1)[0] / 255, first_s, _LONGEST_S)
 
 
 def last_words(path: str, since: int, secrets: Iterable[str] = ()) -> str:
@@ -49,7 +50,13 @@ def last_words(path: str, since: int, secrets: Iterable[str] = ()) -> str:
 def _plain(line: str, secrets: Iterable[str]) -> str:
     for pattern, shown in _SECRETS:
         line = pattern.sub(shown, line)
+    line = without(line, secrets)
+    return "".join(c if c.isprintable() else "?" for c in line)[:_MOST_TEXT]
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """A text without values that are secret; those of a few characters might be anything."""
     for value in sorted(secrets, key=len, reverse=True):
         if len(value) >= _SHORTEST_SECRET:
-            line = line.replace(value, "...")
-    return "".join(c if c.isprintable() else "?" for c in line)[:_MOST_TEXT]
+            text = text.replace(value, "...")
+    return text

@@ -39,9 +39,6 @@ from taskgraph_workers.dispatch.failpoints import reach
 #: What a supervisor tells whoever started it.
 CLAIMED, HELD, ENDED, STUCK = "claimed", "held", "ended", "stuck"
 
-#: Ours, which may hold passwords: never a trainer's to see.
-PRIVATE = "TASKGRAPH_WORKERS_"
-
 #: The one variable whose value an engine is expected to repeat.
 IMAGE = "TRAINING_IMAGE"
 
@@ -276,7 +273,7 @@ class Training:
             "TRAINING_PROGRESS_FILE": os.path.join(job["progress_at"], progress_name(self.number)),
         }
         said = {job["prefix"] + name: value for name, value in {**job["env"], **own}.items()}
-        kept = {n: v for n, v in os.environ.items() if not n.startswith(PRIVATE)}
+        kept = processes.without_ours(os.environ)
         mark = {MARK: self.over.mark_of(self.number)}
         with open(self.over.folder.at(files.OUTPUT), "ab") as output:
             return subprocess.Popen(
