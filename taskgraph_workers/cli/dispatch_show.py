@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from taskgraph_workers.dispatch.ledger.database import Ledger
     from taskgraph_workers.dispatch.ledger.values import Fact, Machine, Request
 
+    #: A request, and what was told of it.
+    _Told = tuple[Request, Sequence[Fact]]
+
 #: How often a table that lives is drawn anew.
 _EVERY_S = 1.0
 
@@ -95,13 +98,22 @@ def status(args: argparse.Namespace, output: Output) -> int:
     with dispatch_state.opened(args, output) as ledger:
         if args.watch:
             return _watch(args, ledger, output)
-        found = _found(args, ledger)
-        _print(args, ledger, found, output)
-    return _code(args, found)
+        told = _told(args, ledger)
+    _print(args, told, output)
+    return _code(args, told)
 
 
-def _code(args: argparse.Namespace, found: Sequence[Request]) -> int:
-    return 1 if args.request is not None and found[0].state in _BAD else 0
+def _code(args: argparse.Namespace, told: Sequence[_Told]) -> int:
+    return 1 if args.request is not None and told[0][0].state in _BAD else 0
+
+
+def _told(args: argparse.Namespace, ledger: Ledger) -> list[_Told]:
+    """The requests that are shown, with all that was told of each."""
+    from taskgraph_workers.dispatch.ledger import progress
+
+    found = _found(args, ledger)
+    facts = ledger.see(progress.facts_of, [each.request_id for each in found])
+    return [(each, facts.get(each.request_id, ())) for each in found]
 
 
 def _found(args: argparse.Namespace, ledger: Ledger) -> list[Request]:
@@ -116,13 +128,7 @@ def _found(args: argparse.Namespace, ledger: Ledger) -> list[Request]:
     return found + older[::-1]
 
 
-def _print(
-    args: argparse.Namespace, ledger: Ledger, found: Sequence[Request], output: Output
-) -> None:
-    from taskgraph_workers.dispatch.ledger import progress
-
-    facts = ledger.see(progress.facts_of, [each.request_id for each in found])
-    told = [(each, facts.get(each.request_id, ())) for each in found]
+def _print(args: argparse.Namespace, told: Sequence[_Told], output: Output) -> None:
     if args.json:
         output.json({"requests": [_as_json(each, known) for each, known in told]})
     elif args.request is not None:
@@ -136,34 +142,24 @@ def _print(
 def _watch(args: argparse.Namespace, ledger: Ledger, output: Output) -> int:
     """Print anew whatever changes, until what was asked for has ended, or somebody has enough."""
     terminal = sys.stdout.isatty() and not args.json
-    before: Any = None
+    before: list[_Told] | None = None
     while True:
-        found = _found(args, ledger)
-        state = ledger.see(_change_of, [each.request_id for each in found]), found
-        if state != before:
+        told = _told(args, ledger)
+        if told != before:
             if terminal:
                 output.text(_ANEW)
             elif before is not None and not args.json:
                 output.text("\n")
-            _print(args, ledger, found, output)
+            _print(args, told, output)
             sys.stdout.flush()
-            before = state
-        if args.request is not None and found[0].ended_at is not None:
-            return _code(args, found)
+            before = told
+        if args.request is not None and told[0][0].ended_at is not None:
+            return _code(args, told)
         time.sleep(_EVERY_S)
-
-
-def _change_of(conn: Any, request_ids: Sequence[str]) -> Any:
-    from taskgraph_workers.dispatch.ledger import progress
-
-    return progress.facts_of(conn, request_ids)
 
 
 def _as_json(request: Request, facts: Iterable[Fact]) -> dict[str, Any]:
     from taskgraph_workers.dispatch.log import stamp
-
-    def at(time: float | None) -> str | None:
-        return None if time is None else stamp(time)
 
     return {
         "requestId": request.request_id,
@@ -185,15 +181,15 @@ def _as_json(request: Request, facts: Iterable[Fact]) -> dict[str, Any]:
         "attempt": request.attempt,
         "executor": request.executor,
         "exitCode": request.exit_code,
-        "receivedAt": at(request.received_at),
-        "startedAt": at(request.started_at),
-        "endedAt": at(request.ended_at),
-        "unheardSince": at(request.unheard_since),
-        "cancelAskedAt": at(request.cancel_asked_at),
+        "receivedAt": _at(request.received_at),
+        "startedAt": _at(request.started_at),
+        "endedAt": _at(request.ended_at),
+        "unheardSince": _at(request.unheard_since),
+        "cancelAskedAt": _at(request.cancel_asked_at),
     }
 
 
-def _many(told: Sequence[tuple[Request, Sequence[Fact]]], output: Output) -> None:
+def _many(told: Sequence[_Told], output: Output) -> None:
     rows: list[list[Cell]] = []
     for request, facts in told:
         rows.append(
@@ -315,8 +311,15 @@ def orphans(args: argparse.Namespace, output: Output) -> int:
 
 
 def _machine(machine: Machine) -> dict[str, Any]:
+    return {
+        "trainingVmId": machine.id,
+        "pool": machine.pool,
+        "createdAt": _at(machine.created_at),
+        "stopAskedAt": _at(machine.stop_asked_at),
+    }
+
+
+def _at(time: float | None) -> str | None:
     from taskgraph_workers.dispatch.log import stamp
 
-    times = {"createdAt": machine.created_at, "stopAskedAt": machine.stop_asked_at}
-    told = {name: None if at is None else stamp(at) for name, at in times.items()}
-    return {"trainingVmId": machine.id, "pool": machine.pool, **told}
+    return None if time is None else stamp(time)

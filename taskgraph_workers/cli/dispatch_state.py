@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
@@ -78,24 +76,17 @@ def known(ledger: Ledger, request_id: str) -> Request:
 
 def object_of(text: str | None, option: str) -> dict[str, Any]:
     """The JSON object that an option gives. Raises WorkersError."""
+    from taskgraph_workers.dispatch.executors.progress_file import parse
+
     if text is None:
         return {}
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        value = parse(text)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise WorkersError(Problem(f"{option} takes a JSON object", hint='such as {"loss": 0.5}'))
     return value
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
 
 
 def when(at: float | None) -> str:

@@ -106,6 +106,11 @@ def append(path: str, name: str, data: Mapping[str, Any], at: float, seq: int = 
         os.close(handle)
 
 
+def parse(text: str) -> Any:
+    """A JSON value without endless numbers. Raises ValueError or RecursionError."""
+    return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+
+
 def about_ignored(told: Told, run: int, now: float, ended: bool) -> Iterator[Progress]:
     """What is said of lines that were not taken: once when the first comes, once at the end."""
     if told.ignored:
@@ -136,7 +141,7 @@ def _take(told: Told, line: bytes, number: int, known: Progress) -> None:
     if len(line) > MOST_LINE:
         return told.ignore(number, f"it has more than {MOST_LINE} bytes")
     try:
-        value = json.loads(line.decode(), parse_constant=_no_constant, parse_float=_finite)
+        value = parse(line.decode())
     except (ValueError, RecursionError):
         return told.ignore(number, "it is not JSON")
     found = check(value, known)
