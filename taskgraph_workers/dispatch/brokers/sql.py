@@ -94,11 +94,6 @@ class SqlBroker:
                 return found
             self.sleep(min(_LOOK_S, left))
 
-    def renew(self, delivery: Delivery) -> bool:
-        """Have it for ``lease_s`` from now; False if it is no longer ours. Raises BrokerDown."""
-        now = self.clock()
-        return self._reached(lambda: self.ledger.do(queues.renew, delivery, now, self.lease_s))
-
     def acknowledge(self, delivery: Delivery) -> bool:
         """Take it off the queue; False if it is no longer ours. Raises BrokerDown."""
         return self._reached(lambda: self.ledger.do(queues.acknowledge, delivery))

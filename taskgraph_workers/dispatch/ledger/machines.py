@@ -10,11 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
-from taskgraph_workers.dispatch.ledger import progress
 from taskgraph_workers.dispatch.ledger.dialect import insert_new
 from taskgraph_workers.dispatch.ledger.tables import attempts, machines, uses
 from taskgraph_workers.dispatch.ledger.values import Machine
-from taskgraph_workers.dispatch.model import Progress
 
 
 @dataclass(frozen=True)
@@ -57,20 +55,6 @@ def used(conn: Connection, id: str, of: tuple[str, int], run: int) -> bool:
     """A run of an attempt (requestId, number) is on it; whether that is new."""
     row = {"machine": id, "request_id": of[0], "attempt": of[1], "run": run}
     return insert_new(conn, uses, row)
-
-
-def announce(conn: Connection, id: str, fact: Progress) -> int:
-    """Tell something of a machine to every run that it served; to how many it is new."""
-    served = conn.execute(select(uses).where(uses.c.machine == id)).all()
-    return sum(
-        progress.write(
-            conn,
-            row.request_id,
-            row.attempt,
-            Progress(fact.name, fact.at, row.run, fact.seq, {**fact.data, "trainingVmId": id}),
-        )
-        for row in served
-    )
 
 
 def there(conn: Connection, limit: int = 1000) -> tuple[Machine, ...]:

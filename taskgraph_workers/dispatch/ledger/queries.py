@@ -50,12 +50,6 @@ def newest(
     return tuple(Request(**row._mapping) for row in rows)
 
 
-def alive_by_state(conn: Connection) -> dict[str, int]:
-    """How many requests that have not ended are in each state."""
-    counted = select(requests.c.state, func.count()).where(requests.c.ended_at.is_(None))
-    return {state: count for state, count in conn.execute(counted.group_by(requests.c.state))}
-
-
 def is_idle(conn: Connection) -> bool:
     """Whether nothing is left to do.
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, insert, select, update
 
 from taskgraph_workers.dispatch.brokers.base import Delivery
 from taskgraph_workers.dispatch.ledger.dialect import insert_new
@@ -70,20 +69,16 @@ def take(conn: Connection, queue: str, now: float, lease_s: float) -> Delivery |
     return Delivery(str(row.id), row.body, row.attempts + 1, token)
 
 
-def renew(conn: Connection, delivery: Delivery, now: float, lease_s: float) -> bool:
-    """Lengthen a lease; False if the message is no longer ours."""
-    return _ours(conn, delivery, visible_at=now + lease_s)
-
-
 def release(conn: Connection, delivery: Delivery, now: float, delay_s: float) -> bool:
     """Give a message back, to be taken again after a while; False if it is no longer ours."""
-    return _ours(conn, delivery, visible_at=now + delay_s, lease=None)
+    back = {"visible_at": now + delay_s, "lease": None}
+    given = update(messages).where(*_is_ours(delivery)).values(back)
+    return conn.execute(given).rowcount == 1
 
 
 def acknowledge(conn: Connection, delivery: Delivery) -> bool:
     """Delete a message; False if it is no longer ours."""
-    ours = (messages.c.id == int(delivery.id), messages.c.lease == delivery.token)
-    return conn.execute(delete(messages).where(*ours)).rowcount == 1
+    return conn.execute(delete(messages).where(*_is_ours(delivery))).rowcount == 1
 
 
 def is_waiting(conn: Connection, queue: str, now: float | None = None) -> bool:
@@ -123,6 +118,5 @@ def put_off(conn: Connection, id: int, until: float, attempts: int) -> None:
     )
 
 
-def _ours(conn: Connection, delivery: Delivery, **values: Any) -> bool:
-    ours = (messages.c.id == int(delivery.id), messages.c.lease == delivery.token)
-    return conn.execute(update(messages).where(*ours).values(**values)).rowcount == 1
+def _is_ours(delivery: Delivery) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return messages.c.id == int(delivery.id), messages.c.lease == delivery.token

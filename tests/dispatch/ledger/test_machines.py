@@ -7,11 +7,11 @@ import itertools
 import pytest
 from ledgers import NOW, started
 
-from taskgraph_workers.dispatch.ledger import attempts, machines, progress
+from taskgraph_workers.dispatch.ledger import attempts, machines
 from taskgraph_workers.dispatch.ledger.database import Ledger
 from taskgraph_workers.dispatch.ledger.machines import Named
 from taskgraph_workers.dispatch.ledger.values import Machine
-from taskgraph_workers.dispatch.model import VM_CREATED, VM_DESTROYED, Progress, Status
+from taskgraph_workers.dispatch.model import Status
 
 VM = Named("vm-1", "proj-1/b-gpu")
 HOUR = 3600.0
@@ -63,30 +63,12 @@ def test_a_machine_may_come_again(ledger: Ledger):
     )
 
 
-def test_what_happens_to_a_machine_is_told_to_all_it_served(ledger: Ledger):
-    """One machine may serve several requests; each of their tables has its row, once."""
-    for number, request_id in enumerate(["r1", "r2"]):
-        started(ledger, request_id)
-        assert ledger.do(machines.used, "vm-1", (request_id, 1), number)
-        assert not ledger.do(machines.used, "vm-1", (request_id, 1), number)
-    fact = Progress(VM_DESTROYED, NOW + 9, data={"why": "idle"})
-    assert ledger.do(machines.announce, "vm-1", fact) == 2
-    assert ledger.do(machines.announce, "vm-1", fact) == 0
-    found = ledger.see(progress.facts_of, ["r1", "r2"])
-    told = {name: each[-1].progress for name, each in found.items()}
-    data = {"why": "idle", "trainingVmId": "vm-1"}
-    assert told == {
-        "r1": Progress(VM_DESTROYED, NOW + 9, 0, 0, data),
-        "r2": Progress(VM_DESTROYED, NOW + 9, 1, 0, data),
-    }
-    assert ledger.do(machines.announce, "vm-2", Progress(VM_CREATED, NOW)) == 0
-
-
 def test_a_machine_is_no_orphan_while_it_is_needed(ledger: Ledger):
     """However long a training runs, its machine is not overdue; an hour after it, it is."""
     running = started(ledger)
     ledger.do(machines.created, VM, NOW)
-    ledger.do(machines.used, "vm-1", ("r1", 1), 0)
+    assert ledger.do(machines.used, "vm-1", ("r1", 1), 0)
+    assert not ledger.do(machines.used, "vm-1", ("r1", 1), 0)
     assert overdue(ledger, NOW + 100 * HOUR) == []
     ledger.do(attempts.change, running, "failed", NOW + 100 * HOUR, Status("failed"))
     assert overdue(ledger, NOW + 101 * HOUR - 1) == []

@@ -62,7 +62,6 @@ def test_what_is_alive_is_told_apart(ledger: Ledger):
     ask(ledger, "r3", NOW + 1)
     ask(ledger, "r4", trainingVmSku="ND7")
     assert ids(ledger.see(queries.alive)) == ["r2", "r3"]
-    assert ledger.see(queries.alive_by_state) == {"running": 1, "accepted": 1}
 
 
 def test_a_ledger_is_idle_when_all_is_done(ledger: Ledger):
@@ -106,7 +105,6 @@ QUERIES = {
     "alive": queries.alive,
     "newest": lambda conn: queries.newest(conn, 10),
     "page": lambda conn: queries.newest(conn, 10, queries.request(conn, "old-50")),
-    "alive_by_state": queries.alive_by_state,
     "is_idle": queries.is_idle,
     "next_due": queries.next_due,
     "progress": lambda conn: progress.facts_of(conn, ["old-1", "old-2"]),

@@ -46,11 +46,10 @@ def test_a_taken_message_is_hidden_until_its_lease_ends(ledger: Ledger):
 
 
 def test_a_stale_token_changes_nothing(ledger: Ledger):
-    """Who held a message too long neither deletes it, nor renews, nor gives it back."""
+    """Who held a message too long neither deletes it nor gives it back."""
     put(ledger)
     stale, ours = taken(ledger), taken(ledger, NOW + LEASE_S)
     assert not ledger.do(queue.acknowledge, stale)
-    assert not ledger.do(queue.renew, stale, NOW + LEASE_S, 1000.0)
     assert not ledger.do(queue.release, stale, NOW, 0.0)
     assert take(ledger, NOW + LEASE_S) is None
     assert ledger.do(queue.acknowledge, ours)
@@ -63,15 +62,6 @@ def test_a_lease_that_is_over_holds_until_somebody_takes_it(ledger: Ledger):
     put(ledger)
     ours = taken(ledger)
     assert ledger.do(queue.acknowledge, ours)
-
-
-def test_a_renewed_lease_lasts_longer(ledger: Ledger):
-    """Renewing counts from now."""
-    put(ledger)
-    ours = taken(ledger)
-    assert ledger.do(queue.renew, ours, NOW + 20, LEASE_S)
-    assert take(ledger, NOW + 49) is None
-    assert taken(ledger, NOW + 50).attempts == 2
 
 
 def test_a_message_that_is_given_back_comes_again(ledger: Ledger):
