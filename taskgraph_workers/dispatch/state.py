@@ -144,7 +144,12 @@ def broker(state: State, opened: Ledger) -> Broker:
     found = offered(BROKERS)
     for each in found:
         if each.name == scheme:
-            made: Broker = each.load()(state.broker)
+            try:
+                made: Broker = each.load()(state.broker)
+            except Exception as error:
+                # Somebody else's code, whose words may hold the password.
+                why = f"broker {scheme!r} ({each.value}) can't be loaded: {type(error).__name__}"
+                raise WorkersError(Problem(f"{why}, for {masked(state.broker)}")) from error
             return made
     what = f"nobody here knows a broker {scheme!r}: {masked(state.broker)}"
     hint = did_you_mean(scheme, [each.name for each in found], "leave it out: the ledger")

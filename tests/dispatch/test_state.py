@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -93,6 +95,22 @@ def test_a_database_may_be_named_by_its_url(tmp_path: Path):
     state = state_of({"database": f"sqlite:///{tmp_path}/here"}, {})
     states.ledger(state).close()
     assert (tmp_path / "here" / "ledger.sqlite").exists()
+
+
+def test_a_broker_of_others_that_can_not_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Says whose it is, and where it was to be; what it said itself may hold the password."""
+
+    def load() -> Any:
+        raise ImportError("no module for other://me:hunter2@there")
+
+    point = SimpleNamespace(name="other", value="theirs:Broker", load=load)
+    monkeypatch.setattr(states, "offered", lambda group: [point])
+    state = state_of({"state": str(tmp_path), "broker": "other://there"}, {})
+    with states.ledger(state) as ledger, pytest.raises(WorkersError) as raised:
+        states.broker(state, ledger)
+    assert "broker 'other' (theirs:Broker) can't be loaded: ImportError" in str(raised.value)
+    assert "other://there" in str(raised.value)
+    assert "hunter2" not in str(raised.value)
 
 
 def test_executors_that_requests_are_still_at_are_known(tmp_path: Path):
