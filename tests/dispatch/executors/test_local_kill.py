@@ -280,6 +280,7 @@ def test_it_starts_quickly_and_alone(bench: Bench):
     said, _ = lone.communicate(timeout=30)
     assert [name.split(".", 2)[-1] for name in said.split()] == [
         "dispatch",
+        "backoff",
         "executors",
         "executors.containers",
         "executors.folder",
