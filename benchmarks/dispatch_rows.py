@@ -78,7 +78,7 @@ def _rows(number: Any) -> Iterator[tuple[Table, dict[str, Any]]]:
     ended = {**own, "state": "succeeded", "reason": "", "ended_at": at}
     asked = {"digest": accepted.message.digest, "body": content, "sku": "ND6", "image": "a/b"}
     yield tables.requests, {**ended, **asked, "received_at": at}
-    ran = {"key": id, "executor": "local", "job": job_to_text(accepted.job), "handle": id}
+    ran = {"key": id, "executor": "local", "job": job_to_text(accepted.job(1)), "handle": id}
     ran |= {"tries": 0, "run": 0, "owned_until": 0.0, "machine": id}
     yield tables.attempts, {**ended, **ran, "next_look": at, "created_at": at, "released_at": at}
     for name in ("trainingVmCreated", "imagesDownloaded", "trainingSuceededWithImages"):

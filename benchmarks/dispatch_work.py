@@ -64,8 +64,8 @@ def judge(content: bytes) -> Accepted | Refused:
     if isinstance(found, Refused):
         return found
     config, choice = _configured()
-    job = place.place(config, found, 1, choice)
-    return job if isinstance(job, Refused) else Accepted(found, job, "local")
+    placed = place.place(config, found, choice)
+    return placed if isinstance(placed, Refused) else Accepted(found, placed, "local")
 
 
 @cache

@@ -18,7 +18,7 @@ from taskgraph_workers.dispatch.ledger import attempts, receipt, tables
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger
 from taskgraph_workers.dispatch.ledger.values import Accepted, Attempt, Recorded, job_to_text
-from taskgraph_workers.dispatch.model import Job, Refused, Status
+from taskgraph_workers.dispatch.model import Placed, Refused, Status
 
 #: When tests begin. Time goes by only where they say so.
 NOW = 1_800_000_000.0
@@ -46,8 +46,8 @@ def judge(content: bytes) -> Accepted | Refused:
         return found
     if found.sku != "ND6":
         return Refused("unknown-sku", "this SKU is not known", found.request_id)
-    job = Job("", found.request_id, 0, found.image, found.sku, "b-gpu", "proj-1/b-gpu")
-    return Accepted(found, job, "local")
+    placed = Placed(found.request_id, found.image, found.sku, "b-gpu", "proj-1/b-gpu")
+    return Accepted(found, placed, "local")
 
 
 def ask(ledger: Ledger, request_id: str = "r1", now: float = NOW, **changes: Any) -> Recorded:
@@ -78,7 +78,7 @@ def fill(conn: Connection, count: int, start: int = 0) -> None:
     assert isinstance(accepted, Accepted)
     ended = {"attempt": 1, "state": "succeeded", "reason": "", "ended_at": NOW}
     request = {**ended, "digest": "x" * 64, "body": content, "sku": "ND6", "image": "a/b"}
-    attempt = {**ended, "executor": "local", "job": job_to_text(accepted.job), "handle": "h"}
+    attempt = {**ended, "executor": "local", "job": job_to_text(accepted.job(1)), "handle": "h"}
     attempt.update(tries=0, run=0, next_look=NOW, owned_until=0.0, created_at=NOW)
     attempt.update(released_at=NOW)
     fact = {"attempt": 1, "run": 0, "seq": 0, "at": NOW, "data": "{}"}

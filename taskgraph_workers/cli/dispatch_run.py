@@ -169,5 +169,5 @@ def judge(args: argparse.Namespace, project: reading.Project, state: Any) -> tup
     except WorkersError as error:
         raise located(error, config) from None
     assert config.dispatch is not None
-    placing = functools.partial(place.place, config, n=1, choice=choice, trust_domain=domain)
+    placing = functools.partial(place.place, config, choice=choice, trust_domain=domain)
     return judge_of(placing, states.executor_name(state, config.dispatch)), config.dispatch

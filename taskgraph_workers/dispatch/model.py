@@ -77,21 +77,17 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Job:
-    """One attempt, as an executor is given it. It is stored before the first call, and replayed.
+class Placed:
+    """What runs for a request, and where: the same for every attempt at it.
 
-    ``key`` is derived from the request's id and the attempt's number: lower-case letters and
-    digits, 26 of them; it names the job wherever it runs. ``env`` is complete: the trainer's
-    contract, placement's env, the task's; but for what only the machine knows, which is in
-    ``detect`` as in YAML (see :mod:`taskgraph_workers.detect`), and for what the executor adds
-    (TRAINING_ATTEMPT, TRAINING_RUN, TRAINING_PROGRESS_FILE). ``max_run_time_s`` is a limit that the
-    executor keeps. ``retries`` counts starts anew after a machine was lost, never after a failed
-    training.
+    ``env`` is complete: the trainer's contract, placement's env, the task's; but for what only the
+    machine knows, which is in ``detect`` as in YAML (see :mod:`taskgraph_workers.detect`), and for
+    what the executor adds (TRAINING_ATTEMPT, TRAINING_RUN, TRAINING_PROGRESS_FILE).
+    ``max_run_time_s`` is a limit that the executor keeps. ``retries`` counts starts anew after a
+    machine was lost, never after a failed training.
     """
 
-    key: str
     request_id: str
-    attempt: int
     image: str
     sku: str
     worker: str
@@ -103,6 +99,24 @@ class Job:
     retries: int = 0
     scopes: tuple[str, ...] = ()
     profile: str | None = None
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Which attempt it is, counted from 1.
+
+    ``key`` is derived from the request's id and that number: lower-case letters and digits, 26 of
+    them; it names the job wherever it runs.
+    """
+
+    key: str
+    attempt: int
+
+
+# Fields of the base that is named last come first: those without a default have to.
+@dataclass(frozen=True)
+class Job(Placed, Numbered):
+    """One attempt, as an executor is given it. It is stored before the first call, and replayed."""
 
 
 @dataclass(frozen=True)

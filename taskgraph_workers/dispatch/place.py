@@ -16,8 +16,7 @@ from taskgraph_workers.config.environment import (
 from taskgraph_workers.config.selection import read_selection
 from taskgraph_workers.detect import Detect, render
 from taskgraph_workers.dispatch.images import is_allowed, name_of
-from taskgraph_workers.dispatch.message import key_of
-from taskgraph_workers.dispatch.model import Job, Message, Refused
+from taskgraph_workers.dispatch.model import Message, Placed, Refused
 from taskgraph_workers.errors import TOP, ConfigError, PlacementError, Problem, WorkersError
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import Choice, Config, Context, Dispatch, Placement, Selection
@@ -58,9 +57,9 @@ def choice_of(
 
 
 def place(
-    config: Config, message: Message, n: int, choice: Choice | None = None, trust_domain: str = ""
-) -> Job | Refused:
-    """The job that attempt ``n`` at a request is, or why there can't be one.
+    config: Config, message: Message, choice: Choice | None = None, trust_domain: str = ""
+) -> Placed | Refused:
+    """What runs for a request, and where, or why nothing can.
 
     ``choice`` is what :func:`choice_of` gave; it is asked if there is none. Raises a WorkersError
     only where that does. A message is never given anything else than what it asks for.
@@ -74,7 +73,7 @@ def place(
     context = _context(dispatch, trust_domain, message.image, message.sku)
     try:
         placement = resolve(config, dispatch.skus[message.sku], choice, context)
-        return _job(dispatch, message, n, placement, context)
+        return _placed(dispatch, message, placement, context)
     except WorkersError as error:
         reason = "; ".join(problem.text for problem in error.problems)
         return Refused(NO_PLACEMENT, reason, message.request_id)
@@ -153,9 +152,7 @@ def _refused(dispatch: Dispatch, message: Message) -> Refused | None:
     return None
 
 
-def _job(
-    dispatch: Dispatch, message: Message, n: int, placement: Placement, context: _Asked
-) -> Job:
+def _placed(dispatch: Dispatch, message: Message, placement: Placement, context: _Asked) -> Placed:
     task = dispatch.task
     own = {name: _picked(value, context, "env", name) for name, value in task.env.items()}
     env, _ = task_env(placement, own)
@@ -165,10 +162,8 @@ def _job(
     detected = {name: render(value) for name, value in env.items() if isinstance(value, Detect)}
     said = {name: str(value) for name, value in env.items() if name not in detected}
     told = _contract(message)
-    return Job(
-        key=key_of(message.request_id, n),
+    return Placed(
         request_id=message.request_id,
-        attempt=n,
         image=message.image,
         sku=message.sku,
         worker=placement.asked,

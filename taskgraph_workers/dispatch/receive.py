@@ -22,10 +22,10 @@ from taskgraph_workers.dispatch.ledger.values import (
     Recorded,
 )
 from taskgraph_workers.dispatch.means import Means
-from taskgraph_workers.dispatch.model import Job, Message, Refused
+from taskgraph_workers.dispatch.model import Message, Placed, Refused
 
 #: Where a message runs, or why it can't.
-Placing = Callable[[Message], Union[Job, Refused]]
+Placing = Callable[[Message], Union[Placed, Refused]]
 
 # How many messages of another's queue are remembered that failed.
 _MOST_FAILED = 1000

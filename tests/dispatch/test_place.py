@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgraph_workers.config import check
-from taskgraph_workers.dispatch import message, place
-from taskgraph_workers.dispatch.model import Job, Message, Refused
+from taskgraph_workers.dispatch import place
+from taskgraph_workers.dispatch.model import Message, Placed, Refused
 from taskgraph_workers.errors import WorkersError
 from taskgraph_workers.model import Choice, Config, Context
 from taskgraph_workers.resolve import resolve
@@ -67,14 +67,16 @@ def config(changes: str = "", whole: str = WHOLE) -> Config:
     return made
 
 
-def ask(made: Config | None = None, choice: Choice | None = None, **fields: Any) -> Job | Refused:
+def ask(
+    made: Config | None = None, choice: Choice | None = None, **fields: Any
+) -> Placed | Refused:
     asked = Message(**{**MESSAGE.__dict__, **fields})
-    return place.place(made or config(), asked, 1, choice, "proj")
+    return place.place(made or config(), asked, choice, "proj")
 
 
-def job(*args: Any, **fields: Any) -> Job:
+def job(*args: Any, **fields: Any) -> Placed:
     made = ask(*args, **fields)
-    assert isinstance(made, Job), made
+    assert isinstance(made, Placed), made
     return made
 
 
@@ -84,12 +86,10 @@ def no_choice(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_a_whole_job():
+def test_all_that_is_placed():
     """A SKU leads to a worker name; env, resources and limits come along; the message is told."""
-    assert job() == Job(
-        key=message.key_of("r-1", 1),
+    assert job() == Placed(
         request_id="r-1",
-        attempt=1,
         image="cwolff/my_keras_model",
         sku="ND6",
         worker="b-gpu-4",
@@ -292,8 +292,8 @@ def test_nothing_is_ever_replaced(sku: str, image: str, container: str):
     """Whatever is asked for: exactly that, or refused; and never more env than there are names."""
     made = CONFIG
     asked = Message("r", sku, image, container, None, "d", {})
-    found = place.place(made, asked, 1, Choice("cloud"), "proj")
-    if isinstance(found, Job):
+    found = place.place(made, asked, Choice("cloud"), "proj")
+    if isinstance(found, Placed):
         assert (found.sku, found.image) == (sku, image)
     else:
         assert found.request_id == "r"

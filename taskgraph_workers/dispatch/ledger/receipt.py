@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Union
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -23,7 +23,7 @@ from taskgraph_workers.dispatch.ledger.values import (
     Recorded,
     job_to_text,
 )
-from taskgraph_workers.dispatch.message import digest_of, end_message, key_of
+from taskgraph_workers.dispatch.message import digest_of, end_message
 from taskgraph_workers.dispatch.model import END_ROWS, FINAL, Progress, Refused
 
 Verdict = Union[Accepted, Refused]
@@ -132,12 +132,11 @@ def _begin(conn: Connection, received: _Received, number: int) -> Recorded:
     verdict, request_id = received.verdict, received.request_id
     if isinstance(verdict, Refused):
         return _reject(conn, received, verdict, number)
-    key = key_of(request_id, number)
-    job = replace(verdict.job, key=key, request_id=request_id, attempt=number)
+    job = verdict.job(number)
     row = {
         "request_id": request_id,
         "attempt": number,
-        "key": key,
+        "key": job.key,
         "executor": verdict.executor,
         "job": job_to_text(job),
         "state": ACCEPTED,

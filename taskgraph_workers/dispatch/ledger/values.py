@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from taskgraph_workers.dispatch.model import FINAL, Job, Message, Progress
+from taskgraph_workers.dispatch.message import key_of
+from taskgraph_workers.dispatch.model import FINAL, Job, Message, Placed, Progress
 
 #: What became of a message, as :class:`Recorded` says.
 ACCEPTED, REOPENED, DUPLICATE = "accepted", "reopened", "duplicate"
@@ -16,14 +17,16 @@ CONFLICT, REJECTED, DEAD, POSTPONED = "conflict", "rejected", "dead", "postponed
 
 @dataclass(frozen=True)
 class Accepted:
-    """A message that is to run: its job, and by which executor.
-
-    The ledger numbers attempts: ``job.attempt`` and ``job.key`` are what it makes them.
-    """
+    """A message that is to run: what and where, and by which executor."""
 
     message: Message
-    job: Job
+    placed: Placed
     executor: str
+
+    def job(self, attempt: int) -> Job:
+        """The job of the attempt with this number."""
+        key = key_of(self.message.request_id, attempt)
+        return Job(key=key, attempt=attempt, **vars(self.placed))
 
 
 @dataclass(frozen=True)

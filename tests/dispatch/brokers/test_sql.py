@@ -104,7 +104,7 @@ def test_a_message_that_can_not_be_recorded_leaves_nothing(broker: SqlBroker, le
     def unstorable(content: bytes) -> Accepted | Refused:
         verdict = judge(content)
         assert isinstance(verdict, Accepted)
-        return Accepted(verdict.message, verdict.job, "\ud800")
+        return Accepted(verdict.message, verdict.placed, "\ud800")
 
     broker.send(body())
     recorded = broker.record_next(unstorable)
