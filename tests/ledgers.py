@@ -45,9 +45,15 @@ def judge(content: bytes) -> Accepted | Refused:
     if isinstance(found, Refused):
         return found
     if found.sku != "ND6":
-        return Refused("unknown-sku", "this SKU is not known", found.request_id)
+        return Refused("unknown-sku", "this SKU is not known", found.digest, found.request_id)
     placed = Placed(found.request_id, found.image, found.sku, "b-gpu", "proj-1/b-gpu")
     return Accepted(found, placed, "local")
+
+
+def refusal(code: str = "unknown-sku", content: bytes | None = None) -> Refused:
+    """What a dispatcher makes of a message that it does not take any more."""
+    found = message.read(body() if content is None else content)
+    return Refused(code, "it is not taken here", found.digest, found.request_id)
 
 
 def ask(ledger: Ledger, request_id: str = "r1", now: float = NOW, **changes: Any) -> Recorded:

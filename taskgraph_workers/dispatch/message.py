@@ -48,22 +48,20 @@ class _Bad(ValueError):
 
 def read(body: bytes) -> Message | Refused:
     """The start message that these bytes are, or why they can never be one."""
+    known = None
     try:
         value, doubled = _parsed(body)
-    except _Bad as bad:
-        return Refused(bad.code, bad.reason)
-    if not isinstance(value, dict):
-        return Refused("not-an-object", f"the message is {_type(value)}, not an object")
-    known = None if REQUEST_ID in doubled else _good_id(value.get(REQUEST_ID))
-    try:
-        digest = hashlib.sha256(canonical(value)).hexdigest()
+        if not isinstance(value, dict):
+            raise _Bad("not-an-object", f"the message is {_type(value)}, not an object")
+        known = None if REQUEST_ID in doubled else _good_id(value.get(REQUEST_ID))
+        digest = digest_of(canonical(value))
         if doubled:
             raise _Bad("bad-value", f"the message says {_shown(doubled[0])} twice")
     except _Bad as bad:
-        return Refused(bad.code, bad.reason, known)
+        return Refused(bad.code, bad.reason, digest_of(body), known)
     faults = list(_faults(value))
     if faults:
-        return Refused(faults[0][0], "; ".join(reason for _, reason in faults), known)
+        return Refused(faults[0][0], "; ".join(reason for _, reason in faults), digest, known)
     base = value.get(BASE_MODEL) or None
     fields = (value[REQUEST_ID], value[SKU], value[IMAGE], value[CONTAINER], base)
     return Message(*fields, digest=digest, body=value)
@@ -72,13 +70,11 @@ def read(body: bytes) -> Message | Refused:
 def canonical(value: Any) -> bytes:
     """JSON in one form only: sorted keys, no blanks, UTF-8.
 
-    Raises a ValueError where it can't be written: infinite numbers, halves of surrogate pairs,
-    and what is nested deeper than any message needs.
+    Raises a ValueError where it can't be written: infinite numbers, halves of surrogate pairs.
 
     >>> canonical({"b": 1, "a": "ü"}).decode()
     '{"a":"ü","b":1}'
     """
-    _check_depth(value)
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
@@ -88,17 +84,11 @@ def canonical(value: Any) -> bytes:
         raise _Bad("bad-value", "the message has text with half a surrogate pair") from None
 
 
-def digest_of(body: bytes) -> str:
-    """What tells one message from another: of the canonical JSON, or the bytes where that is none.
+def digest_of(content: bytes) -> str:
+    """What tells one message from another: the SHA-256, in hex.
 
-    >>> digest_of(b'{"a": 1}') == digest_of(b'{"a":1}') != digest_of(b"{")
-    True
+    It is that of the canonical JSON, or of the message as it is where that has none.
     """
-    try:
-        value, doubled = _parsed(body)
-        content = body if doubled else canonical(value)
-    except _Bad:
-        content = body
     return hashlib.sha256(content).hexdigest()
 
 

@@ -66,6 +66,7 @@ class Message:
 class Refused:
     """A message that can never work: why, in one sentence without any value that may be secret.
 
+    ``digest`` tells it from others: as a :class:`Message`'s, or of the bytes where these are none.
     ``request_id`` is its id where one could be read. ``code`` is for programs: ``not-json``,
     ``not-an-object``, ``too-large``, ``missing-field``, ``wrong-type``, ``bad-value``,
     ``unknown-sku``, ``image-not-allowed``, ``no-placement``, ``conflict``, ``handler-failed``.
@@ -73,6 +74,7 @@ class Refused:
 
     code: str
     reason: str
+    digest: str
     request_id: str | None = None
 
 

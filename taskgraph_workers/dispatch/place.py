@@ -67,16 +67,19 @@ def place(
     if choice is None:
         choice = choice_of(config, trust_domain=trust_domain)
     dispatch = _dispatch(config)
-    refused = _refused(dispatch, message)
-    if refused is not None:
-        return refused
+    if message.sku not in dispatch.skus:
+        return _refused(message, UNKNOWN_SKU, "this trainingVmSku is not known here")
+    if name_of(message.image) is None:
+        return _refused(message, NOT_ALLOWED, "trainingImage is no name of an image")
+    if not is_allowed(message.image, dispatch.images):
+        return _refused(message, NOT_ALLOWED, "this trainingImage is not allowed here")
     context = _context(dispatch, trust_domain, message.image, message.sku)
     try:
         placement = resolve(config, dispatch.skus[message.sku], choice, context)
         return _placed(dispatch, message, placement, context)
     except WorkersError as error:
         reason = "; ".join(problem.text for problem in error.problems)
-        return Refused(NO_PLACEMENT, reason, message.request_id)
+        return _refused(message, NO_PLACEMENT, reason)
 
 
 def problems(config: Config, choice: Choice, trust_domain: str = "") -> list[Problem]:
@@ -142,14 +145,8 @@ def _selections(
         yield default
 
 
-def _refused(dispatch: Dispatch, message: Message) -> Refused | None:
-    if message.sku not in dispatch.skus:
-        return Refused(UNKNOWN_SKU, "this trainingVmSku is not known here", message.request_id)
-    if name_of(message.image) is None:
-        return Refused(NOT_ALLOWED, "trainingImage is no name of an image", message.request_id)
-    if not is_allowed(message.image, dispatch.images):
-        return Refused(NOT_ALLOWED, "this trainingImage is not allowed here", message.request_id)
-    return None
+def _refused(message: Message, code: str, reason: str) -> Refused:
+    return Refused(code, reason, message.digest, message.request_id)
 
 
 def _placed(dispatch: Dispatch, message: Message, placement: Placement, context: _Asked) -> Placed:

@@ -92,7 +92,7 @@ class Intake:
             if self._count(delivery) < MOST_FAILURES:
                 self.broker.release(delivery, self.means.pace.first_s)
                 return Recorded(POSTPONED, reason=reason)
-            verdict = Refused(HANDLER_FAILED, reason)
+            verdict = Refused(HANDLER_FAILED, reason, messages.digest_of(delivery.body))
         recorded = self.means.ledger.do(receipt.record, delivery.body, verdict, self.means.clock())
         reach("after-commit")
         if not self.broker.acknowledge(delivery):

@@ -66,8 +66,16 @@ def test_the_digest_is_of_the_content():
     assert isinstance(second, Message)
     assert isinstance(other, Message)
     assert first.digest == second.digest == hashlib.sha256(canonical(ISSUE)).hexdigest()
-    assert first.digest == digest_of(said())
     assert other.digest != first.digest
+
+
+def test_what_is_refused_has_a_digest_too():
+    """Of its content where that is clear: a sender who repeats itself fills no disk."""
+    first = refused(b'{"requestId": "r1", "x": 1}')
+    assert first.digest == refused(b'{"x":1, "requestId":"r1"}').digest
+    assert first.digest == hashlib.sha256(b'{"requestId":"r1","x":1}').hexdigest()
+    for body in (b"{", b"[1]", b'{"a": 1, "a": 1}', b'{"a": "\\ud800"}', b"\xff"):
+        assert refused(body).digest == hashlib.sha256(body).hexdigest()
 
 
 BAD = {
@@ -200,7 +208,7 @@ def test_any_bytes_are_read_or_refused(body: bytes):
     found = read(body)
     assert isinstance(found, (Message, Refused))
     assert found == read(body)
-    assert len(digest_of(body)) == 64
+    assert len(found.digest) == 64
 
 
 @settings(max_examples=200, deadline=None)

@@ -128,7 +128,7 @@ def test_skus_are_exact(sku: str, worker: str):
 def test_an_unknown_sku_is_refused(sku: str):
     """Neither patterns, nor a default, nor worker names count."""
     refused = ask(sku=sku)
-    assert refused == Refused("unknown-sku", "this trainingVmSku is not known here", "r-1")
+    assert refused == Refused("unknown-sku", "this trainingVmSku is not known here", "d", "r-1")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_an_unknown_sku_is_refused(sku: str):
 )
 def test_an_image_that_is_not_allowed(image: str, reason: str):
     """First it has to be the name of an image, then one pattern has to match all of it."""
-    assert ask(image=image) == Refused("image-not-allowed", reason, "r-1")
+    assert ask(image=image) == Refused("image-not-allowed", reason, "d", "r-1")
 
 
 def test_values_by_image_and_sku():
@@ -162,7 +162,9 @@ def test_a_value_without_a_branch_refuses():
     """It is no reason to guess."""
     made = config("task: {retries: {by-sku: {NC6: 1}}}")
     assert job(made, sku="NC6").retries == 1
-    assert ask(made) == Refused("no-placement", "no branch for sku 'ND6', and no default", "r-1")
+    assert ask(made) == Refused(
+        "no-placement", "no branch for sku 'ND6', and no default", "d", "r-1"
+    )
 
 
 def test_nothing_said_of_the_task():

@@ -16,6 +16,7 @@ from taskgraph_workers.dispatch.ledger.dead import bury
 from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.receipt import Verdict, record
 from taskgraph_workers.dispatch.ledger.values import DEAD, POSTPONED, Recorded
+from taskgraph_workers.dispatch.message import digest_of
 from taskgraph_workers.dispatch.model import Refused
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ def _put_off(conn: Connection, row: queues.Waiting, error: str, now: float) -> R
         queues.put_off(conn, row.id, now + _AGAIN_S * 2**row.attempts, failures)
         return Recorded(POSTPONED, reason=reason)
     if queues.drop(conn, row.id):
-        bury(conn, queues.START, row.body, Refused(HANDLER_FAILED, reason), now)
+        refused = Refused(HANDLER_FAILED, reason, digest_of(row.body))
+        bury(conn, queues.START, row.body, refused, now)
     return Recorded(DEAD, reason=reason)
 
 

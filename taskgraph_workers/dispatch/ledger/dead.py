@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from taskgraph_workers.dispatch.ledger.queue import Outgoing, put
 from taskgraph_workers.dispatch.ledger.tables import dead_letters, requests
 from taskgraph_workers.dispatch.ledger.values import Letter
-from taskgraph_workers.dispatch.message import MOST_BYTES, digest_of
+from taskgraph_workers.dispatch.message import MOST_BYTES
 from taskgraph_workers.dispatch.model import REJECTED, Refused
 
 _COLUMNS = (
@@ -32,15 +32,14 @@ class PutBack:
 
 def bury(conn: Connection, queue: str, body: bytes, refused: Refused, now: float) -> int:
     """Keep a message as a dead letter, or count it if it is there; its number."""
-    digest = digest_of(body)
     same = (
         dead_letters.c.queue == queue,
-        dead_letters.c.digest == digest,
+        dead_letters.c.digest == refused.digest,
         dead_letters.c.code == refused.code,
     )
     again = update(dead_letters).where(*same).values(last_at=now, times=dead_letters.c.times + 1)
     if not conn.execute(again).rowcount:
-        row = {"body": body[:MOST_BYTES], "size": len(body), "digest": digest}
+        row = {"body": body[:MOST_BYTES], "size": len(body), "digest": refused.digest}
         told = {"code": refused.code, "reason": refused.reason, "request_id": refused.request_id}
         times = {"first_at": now, "last_at": now, "times": 1}
         conn.execute(insert(dead_letters).values(queue=queue, **row, **told, **times))
@@ -71,14 +70,15 @@ def put_back(conn: Connection, id: int, now: float) -> PutBack:
         return PutBack(False, f"there is no dead letter {id}")
     if not found.is_whole:
         return PutBack(False, f"only the first {len(found.body)} of {found.size} bytes are kept")
-    conn.execute(delete(dead_letters).where(dead_letters.c.id == id))
-    put(conn, Outgoing(found.queue, found.body), now)
+    digest = select(dead_letters.c.digest).where(dead_letters.c.id == id)
     rejected = (
         requests.c.request_id == found.request_id,
         requests.c.state == REJECTED,
-        requests.c.digest == digest_of(found.body),
+        requests.c.digest == digest.scalar_subquery(),
     )
     conn.execute(update(requests).where(*rejected).values(digest=""))
+    conn.execute(delete(dead_letters).where(dead_letters.c.id == id))
+    put(conn, Outgoing(found.queue, found.body), now)
     return PutBack(True)
 
 

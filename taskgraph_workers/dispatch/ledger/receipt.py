@@ -23,7 +23,7 @@ from taskgraph_workers.dispatch.ledger.values import (
     Recorded,
     job_to_text,
 )
-from taskgraph_workers.dispatch.message import digest_of, end_message
+from taskgraph_workers.dispatch.message import end_message
 from taskgraph_workers.dispatch.model import END_ROWS, FINAL, Progress, Refused
 
 Verdict = Union[Accepted, Refused]
@@ -61,7 +61,7 @@ def record(conn: Connection, body: bytes, verdict: Verdict, now: float) -> Recor
     if verdict.request_id is None:
         bury(conn, START, body, verdict, now)
         return Recorded(DEAD, reason=verdict.reason)
-    received = _Received(body, verdict, verdict.request_id, digest_of(body), now)
+    received = _Received(body, verdict, verdict.request_id, verdict.digest, now)
     return _record(conn, received)
 
 
@@ -98,7 +98,7 @@ def _record(conn: Connection, received: _Received) -> Recorded:
     if known.digest == received.digest:
         return Recorded(DUPLICATE, received.request_id, known.attempt, known.reason)
     if known.state != REJECTED:
-        refused = Refused(CONFLICT, _CONFLICT, received.request_id)
+        refused = Refused(CONFLICT, _CONFLICT, received.digest, received.request_id)
         bury(conn, START, received.body, refused, received.now)
         return Recorded(CONFLICT, received.request_id, known.attempt, _CONFLICT)
     number = known.attempt + 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from ledgers import NOW, ask, body, judge
@@ -200,3 +202,20 @@ def test_a_ledger_that_is_down_is_a_broker_that_is_down(broker: SqlBroker, ledge
         broker.acknowledge(delivery)
     with pytest.raises(LedgerUnavailable):
         broker.send(body())
+
+
+def test_a_message_is_read_once(broker: SqlBroker, monkeypatch: pytest.MonkeyPatch):
+    """Whatever becomes of it: one that is refused may be as large as any."""
+    loads, read = json.loads, []
+
+    def counted(text: str, **how: Any) -> Any:
+        read.append(text.encode())
+        return loads(text, **how)
+
+    monkeypatch.setattr(json, "loads", counted)
+    contents = [b"nonsense", body("r1", trainingVmSku="ND7"), body("r2"), body("r2", extra=1)]
+    for content in contents:
+        broker.send(content)
+    results = [each.result for each in everything(broker)]
+    assert results == ["dead", "rejected", "accepted", "conflict"]
+    assert read == contents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgers import NOW, ask, body, judge
+from ledgers import NOW, ask, body, judge, refusal
 
 from taskgraph_workers.dispatch.brokers.sql import SqlBroker
 from taskgraph_workers.dispatch.ledger import dead, outbox, queries, queue, receipt
@@ -11,16 +11,15 @@ from taskgraph_workers.dispatch.ledger.queue import START
 from taskgraph_workers.dispatch.message import MOST_BYTES
 from taskgraph_workers.dispatch.model import Refused
 
-BAD = Refused("not-json", "the message is not JSON")
 
-
-def bury(ledger: Ledger, content: bytes = b"{", refused: Refused = BAD, now: float = NOW) -> int:
-    return ledger.do(dead.bury, START, content, refused, now)
+def bury(ledger: Ledger, content: bytes = b"{", code: str = "not-json", now: float = NOW) -> int:
+    return ledger.do(dead.bury, START, content, refusal(code, content), now)
 
 
 def test_a_letter_tells_what_came_and_why_it_is_dead(ledger: Ledger):
     """Everything that is needed to mend it is kept."""
-    number = bury(ledger, b"\xff{", Refused("missing-field", "x is missing", "r1"))
+    refused = Refused("missing-field", "x is missing", "d", "r1")
+    number = ledger.do(dead.bury, START, b"\xff{", refused, NOW)
     found = ledger.see(dead.letter, number)
     assert found is not None
     assert (found.body, found.size, found.is_whole) == (b"\xff{", 2, True)
@@ -33,7 +32,7 @@ def test_the_same_letter_is_counted(ledger: Ledger):
     first = bury(ledger)
     assert bury(ledger, now=NOW + 9) == first
     assert bury(ledger, b"[") != first
-    assert bury(ledger, refused=Refused("handler-failed", "?")) != first
+    assert bury(ledger, code="handler-failed") != first
     found = ledger.see(dead.letter, first)
     assert found is not None
     assert (found.times, found.first_at, found.last_at) == (2, NOW, NOW + 9)
@@ -73,10 +72,9 @@ def test_only_the_beginning_of_a_large_message_is_kept(ledger: Ledger):
 
 def test_a_rejected_message_that_is_put_back_gets_a_second_chance(ledger: Ledger):
     """Where the configuration was mended, the very same message runs, as another attempt."""
-    refusal = Refused("unknown-sku", "this SKU is not known", "r1")
     broker = SqlBroker(ledger, lambda: NOW)
     broker.send(body())
-    rejected = broker.record_next(lambda _: refusal)
+    rejected = broker.record_next(lambda _: refusal())
     assert rejected is not None
     assert (rejected.result, rejected.attempt) == ("rejected", 1)
     (letter,) = ledger.see(dead.letters)
@@ -124,8 +122,7 @@ def test_a_letter_that_is_put_back_frees_its_own_content_alone(ledger: Ledger):
 
 def test_a_letter_of_what_runs_by_now_is_a_duplicate(ledger: Ledger):
     """Putting back a message that was accepted since leads to nothing new."""
-    refusal = Refused("unknown-sku", "this SKU is not known", "r1")
-    ledger.do(receipt.record, body(), refusal, NOW)
+    ledger.do(receipt.record, body(), refusal(), NOW)
     ask(ledger, trainingVmSku="ND7")
     assert ask(ledger).result == "reopened"
     _, older = ledger.see(dead.letters)

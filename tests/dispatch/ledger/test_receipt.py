@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from ledgers import NOW, ask, body, judge, own
+from ledgers import NOW, ask, body, judge, own, refusal
 
 from taskgraph_workers.dispatch.ledger import attempts, dead, outbox, progress, queries, receipt
 from taskgraph_workers.dispatch.ledger.database import Ledger
 from taskgraph_workers.dispatch.ledger.values import Recorded, Request
 from taskgraph_workers.dispatch.message import key_of
-from taskgraph_workers.dispatch.model import Refused, Status
+from taskgraph_workers.dispatch.model import Status
 
 
 def request(ledger: Ledger, request_id: str = "r1") -> Request:
@@ -136,7 +136,7 @@ def test_a_message_without_an_id_is_a_dead_letter(ledger: Ledger):
 def test_a_refusal_of_the_first_content_is_a_duplicate(ledger: Ledger):
     """What was accepted once runs on, also when the configuration would not take it any more."""
     ask(ledger)
-    refused = Refused("image-not-allowed", "this image is not allowed", "r1")
+    refused = refusal("image-not-allowed")
     assert ledger.do(receipt.record, body(), refused, NOW).result == "duplicate"
     assert request(ledger).state == "accepted"
 
