@@ -51,14 +51,18 @@ def append(conn: Connection, request_id: str, attempt: int, facts: Iterable[Prog
     last = conn.execute(known).scalar_one_or_none()
     if last is None or not 1 <= attempt <= last:
         return 0
-    named = ((SPELLINGS.get(fact.name, fact.name), fact) for fact in facts if _is_fit(fact))
-    wanted = [(name, fact) for name, fact in named if name not in _ENDS]
-    return sum(_insert(conn, (request_id, attempt), name, fact) for name, fact in wanted)
+    new = 0
+    for fact in facts:
+        name, data = SPELLINGS.get(fact.name, fact.name), _fit_data(fact)
+        if data is not None and name not in _ENDS:
+            new += insert_new(conn, progress, _row(request_id, attempt, name, fact, data))
+    return new
 
 
 def write(conn: Connection, request_id: str, attempt: int, fact: Progress) -> bool:
     """Add a fact of the ledger's own; whether it is new."""
-    return _insert(conn, (request_id, attempt), fact.name, fact)
+    row = _row(request_id, attempt, fact.name, fact, _as_text(fact))
+    return insert_new(conn, progress, row)
 
 
 def facts_of(conn: Connection, request_ids: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
@@ -71,18 +75,20 @@ def facts_of(conn: Connection, request_ids: Sequence[str]) -> dict[str, tuple[Fa
     return {each: tuple(sorted(found[each], key=_order)) for each in found}
 
 
-def _is_fit(fact: Progress) -> bool:
+def _fit_data(fact: Progress) -> str | None:
+    """The data of a fact, as it is kept; None where the fact is unfit."""
     if not (valid_id(fact.name) and 0 <= fact.at <= LATEST) or is_deep(dict(fact.data)):
-        return False
+        return None
     if not (0 <= fact.run < _MOST_COUNT and 0 <= fact.seq < _MOST_COUNT):
-        return False
+        return None
     try:
-        return len(_data(fact)) <= _MOST_DATA
+        data = _as_text(fact)
     except (TypeError, ValueError, RecursionError):
-        return False
+        return None
+    return data if len(data) <= _MOST_DATA else None
 
 
-def _data(fact: Progress) -> str:
+def _as_text(fact: Progress) -> str:
     return json.dumps(dict(fact.data), ensure_ascii=True, allow_nan=False)
 
 
@@ -92,11 +98,9 @@ def _order(fact: Fact) -> tuple[int, int, int, float, int, str]:
     return fact.attempt, told.run, rank, told.at, told.seq, told.name
 
 
-def _insert(conn: Connection, of: tuple[str, int], name: str, fact: Progress) -> bool:
-    row = {"name": name, "run": fact.run, "seq": fact.seq, "at": fact.at}
-    return insert_new(
-        conn, progress, {"request_id": of[0], "attempt": of[1], **row, "data": _data(fact)}
-    )
+def _row(request_id: str, attempt: int, name: str, fact: Progress, data: str) -> dict[str, Any]:
+    of = {"request_id": request_id, "attempt": attempt}
+    return {**of, "name": name, "run": fact.run, "seq": fact.seq, "at": fact.at, "data": data}
 
 
 def _fact(row: Row[Any]) -> Fact:
