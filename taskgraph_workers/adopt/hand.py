@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 import yaml
@@ -63,7 +63,7 @@ class Hand:
     def located(self, problem: Problem) -> Problem:
         """The problem, with the line it stands on."""
         place = find(self.node, problem.path)
-        found = replace(problem, path=place.path)
+        found = problem._replace(path=place.path)
         return found.at(self.source.shown, place.line, place.column)
 
     def line(self, path: Path) -> int:

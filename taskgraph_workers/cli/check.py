@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +66,7 @@ def _problems(args: argparse.Namespace, output: Output) -> tuple[list[Problem], 
     if config is None or _has_error(found):
         return found, False
     if not project.read.found:
-        return [replace(without_key(project.read), severity="warning")], False
+        return [without_key(project.read)._replace(severity="warning")], False
     graph = args.config is None or config.dispatch is None
     found += review(config, project.trust_domain, graph)
     if args.config is not None:

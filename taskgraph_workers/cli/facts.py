@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from taskgraph_workers.errors import Problem, counted, did_you_mean
 from taskgraph_workers.machines import Node
@@ -63,8 +62,7 @@ def node_text(node: Node | None) -> str:
 # --- asked ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The kinds of node that a job can get, and the name of its queue.
 
     ``unknown`` is what is wrong with a queue that the scheduler doesn't have.
@@ -82,11 +80,11 @@ class Found:
 
 def look(scheduler: Scheduler, queue: str | None) -> Found:
     """What the scheduler says of its nodes; nothing where it isn't here, or doesn't answer."""
-    from taskgraph_workers.schedulers.run import run
-
     command = scheduler.look()
     if command is None or shutil.which(scheduler.tool) is None:
         return Found()
+    from taskgraph_workers.schedulers.run import run
+
     kinds = scheduler.kinds(run(command, LOOK_S))
     if queue is not None:
         # Slurm takes several, and starts a job in the first one that has room.
@@ -101,8 +99,7 @@ def look(scheduler: Scheduler, queue: str | None) -> Found:
     return Found(tuple(here), names.pop() if len(names) == 1 else "")
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     """What one node is taken to have, who says so, and what has to be said about it."""
 
     node: Node | None
@@ -155,7 +152,7 @@ def _limits(found: Found, walltime_s: int | None, nodes: int) -> Iterable[Proble
         asked = f"a walltime of {clock_text(walltime_s)}"
         what = f"{asked} is over the limit of {found.where}, {clock_text(longest)}"
         yield Problem(f"{what}: the job would never start", hint="--walltime, or another --queue")
-    there = sum(kind.count for kind in found.kinds)
+    there = sum(kind.nodes for kind in found.kinds)
     if nodes > there:
         what = f"{nodes} nodes are more than {found.where} has, {there}: the job would never start"
         yield Problem(what, hint="--mode packed, fewer workers, or another --queue")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from taskgraph_workers.cli.layout import Styled
@@ -45,7 +44,7 @@ def brief(problem: Problem) -> Problem:
     if problem.code == OF_KEY:
         named = path[-2:] if isinstance(path[-1], int) else path[-1:]
         message = f"{dotted(named)} {message}"
-    return replace(problem, message=message, path=(), column=0)
+    return problem._replace(message=message, path=(), column=0)
 
 
 def verdict(plan: Plan) -> str:

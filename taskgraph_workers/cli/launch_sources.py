@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from taskgraph_workers.cli import facts
 from taskgraph_workers.cli.output import Output
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """What options say that is no text."""
 
     walltime_s: int | None
@@ -56,14 +54,14 @@ def read_options(args: argparse.Namespace) -> Said:
     return Said(walltime, margin, node, variables)
 
 
-@dataclass(frozen=True)
 class Site:
     """A cluster of ``workers-config``, whose groups are launched if there is no spec."""
 
-    args: argparse.Namespace
-    output: Output
-    project: Project
-    cluster: Cluster
+    def __init__(
+        self, args: argparse.Namespace, output: Output, project: Project, cluster: Cluster
+    ) -> None:
+        self.args, self.output = args, output
+        self.project, self.cluster = project, cluster
 
     @property
     def scheduler(self) -> str:
@@ -73,7 +71,7 @@ class Site:
     @property
     def queue(self) -> str | None:
         """The queue that it names, if any."""
-        return self.cluster.queue
+        return self.cluster.header.queue
 
     def ask(self, node: Node | None, scheduler: str | None) -> Ask:
         """What its groups ask for, whatever the node and the scheduler are."""
@@ -132,7 +130,7 @@ class Spec:
         self._args, self._said = args, said
         self._cluster = site.cluster if site else None
         self._spec = read_spec(args.spec, said.variables)
-        self.queue: str | None = self._spec.batch.queue
+        self.queue: str | None = self._spec.batch.header.queue
 
     @property
     def scheduler(self) -> str | None:
@@ -158,6 +156,6 @@ class Spec:
         if cluster is None:
             return asked
         # The name that every spec's job has gives way to the cluster's.
-        own = self._spec.batch.name
-        header = replace(asked.header, name=own or cluster.job_name or asked.header.name)
-        return replace(asked, header=header, setup=(*cluster.setup, *asked.setup))
+        name = self._spec.batch.header.name or cluster.header.name or asked.header.name
+        header = asked.header._replace(name=name)
+        return asked._replace(header=header, setup=(*cluster.setup, *asked.setup))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from taskgraph_workers.cli import facts
 from taskgraph_workers.cli.launch_sources import Said, Site, Spec, find_site, present, read_options
@@ -14,17 +13,16 @@ from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
 
 if TYPE_CHECKING:
-    from taskgraph_workers.launch.model import Ask, Demand, Header, Layout, Sizing, WorkerGroup
+    from taskgraph_workers.launch.model import Ask, Demand, Layout, Sizing, WorkerGroup
     from taskgraph_workers.launch.script import Script
-    from taskgraph_workers.machines import Cluster, Node
+    from taskgraph_workers.machines import Cluster, Header, Node
     from taskgraph_workers.schedulers.base import Job, Scheduler, Start
 
 #: Where a job's output goes that nobody says a name for.
 OUTPUT = "workers-{id}.out"
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """All there is to know of one launch.
 
     ``known`` is the scheduler that gets the job; None where nothing says it, and only sizes are
@@ -61,7 +59,7 @@ def plan(args: argparse.Namespace, output: Output) -> Plan:
     scheduler, native = _scheduler(args, source, cluster)
     if not args.size:
         _needed(scheduler)
-    queue = args.queue or source.queue or (cluster.queue if cluster else None)
+    queue = args.queue or source.queue or (cluster.header.queue if cluster else None)
     found = facts.look(scheduler, queue) if scheduler else facts.Found()
     given = _given(said, cluster)
     # What groups take is not known yet, and may decide which of several kinds of node is meant.
@@ -106,8 +104,7 @@ def _given(said: Said, cluster: Cluster | None) -> facts.Chosen | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Where:
+class _Where(NamedTuple):
     cluster: Cluster | None
     scheduler: Scheduler | None
     native: str | None
@@ -155,31 +152,15 @@ def _planned(args: argparse.Namespace, said: Said, where: _Where, ask: Ask) -> P
 
 def _header(args: argparse.Namespace, said: Said, ask: Ask, cluster: Cluster | None) -> Header:
     """Options, else what the spec says, else the cluster's defaults."""
-    from taskgraph_workers.launch.model import Header
+    from taskgraph_workers.machines import Header
 
-    defaults = Header()
-    if cluster is not None:
-        from taskgraph_workers.launch.cluster import header_of
-
-        defaults = header_of(cluster)
-    given = Header(
-        name=args.name,
-        nodes=args.nodes,
-        output=args.output,
-        queue=args.queue,
-        bank=args.bank,
-        walltime_s=said.walltime_s,
-        reservation=args.reservation,
-        qos=args.qos,
-        constraint=args.constraint,
-    )
-    layers = [each.__dict__ for each in (given, ask.header, defaults)]
-    whole: dict[str, Any] = {
-        key: next((each[key] for each in layers if each[key] is not None), None)
-        for key in given.__dict__
-    }
-    lines = dict.fromkeys((*defaults.directives, *ask.header.directives, *args.directive))
-    return Header(**{**whole, "directives": tuple(lines)})
+    options: dict[str, Any] = {key: vars(args).get(key) for key in Header._fields}
+    options |= {"walltime_s": said.walltime_s, "directives": tuple(args.directive)}
+    given = Header(**options)
+    layers = (given, ask.header, cluster.header if cluster else Header())
+    whole: list[Any] = [next((x for x in each if x is not None), None) for each in zip(*layers)]
+    lines = dict.fromkeys(line for layer in reversed(layers) for line in layer.directives)
+    return Header(*whole)._replace(directives=tuple(lines))
 
 
 # --- what has to be said --------------------------------------------------------------------
@@ -216,7 +197,7 @@ def _at(problem: Problem, ask: Ask) -> Problem:
         return problem
     from taskgraph_workers.config.locate import Source
 
-    return replace(problem, file=Source(ask.file).shown)
+    return problem._replace(file=Source(ask.file).shown)
 
 
 def _untried(scheduler: Scheduler | None) -> Iterable[Problem]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Union
+from typing import NamedTuple, Union
 
 
-@dataclass(frozen=True)
-class Styled:
+class Styled(NamedTuple):
     """A text on one line, in one style of :data:`taskgraph_workers.cli.output.STYLES`."""
 
     text: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Callable
 
 from taskgraph_workers import units
@@ -24,10 +23,13 @@ from taskgraph_workers.config.shapes import (
     table,
 )
 from taskgraph_workers.errors import Path, did_you_mean, said
-from taskgraph_workers.machines import Cluster, Group, Node
+from taskgraph_workers.machines import Cluster, Group, Header, Node
 
 #: The schedulers that a cluster may have without any other package.
 SCHEDULERS = ("slurm", "flux", "lsf", "pbs")
+
+# Keys that the model has under another name, or with its unit.
+_FIELDS = {"job-name": "name", "walltime": "walltime_s", "margin": "margin_s"}
 
 _POOL = re.compile(r"[^\s/]+/[^\s/]+")
 
@@ -92,15 +94,14 @@ def _in_mib(machine: Mapping[str, Any]) -> dict[str, Any]:
 
 def build(name: str, value: Mapping[str, Any], path: Path) -> Cluster:
     """A cluster out of what the shape read at this path."""
-    rest = dict(value)
     groups = {
         each: Group(each, path=(*path, "groups", each), **_in_mib(words))
-        for each, words in rest.pop("groups", {}).items()
+        for each, words in value.get("groups", {}).items()
     }
-    times = {f"{key}_s": rest.pop(key, None) for key in ("walltime", "margin")}
-    job_name = rest.pop("job-name", None)
-    cluster = Cluster(name, path=path, job_name=job_name, **times, **rest)
-    return replace(cluster, groups=groups)
+    rest = {_FIELDS.get(key, key): each for key, each in value.items()}
+    rest["groups"] = groups
+    header = Header(**{key: rest.pop(key) for key in Header._fields if key in rest})
+    return Cluster(name, path=path, header=header, **rest)
 
 
 @takes(type="string", pattern=r"^[^\s/]+/[^\s/]+$")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -173,7 +173,7 @@ class _Reader:
         if not self.document.incomplete:
             problem = self.document.problems.pop()
             hint = "; ".join(filter(None, [problem.hint, _NOT_LOOKED_UP]))
-            self.document.problems.append(replace(problem, hint=hint))
+            self.document.problems.append(problem._replace(hint=hint))
         self.document.incomplete = True
 
 

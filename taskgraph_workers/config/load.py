@@ -6,7 +6,7 @@ import difflib
 import marshal
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Optional, TypeVar, Union
 
 from taskgraph_workers.config import checks
@@ -264,7 +264,7 @@ def _if_it_says(source: Source, raw: Mapping[Any, Any]) -> Source:
         same = source.content is not None and parse(source).get("workers-config") == raw
     except Unreadable:
         same = False
-    return source if same else replace(source, content=None)
+    return source if same else source._replace(content=None)
 
 
 def _odd(source: Source) -> Iterator[Problem]:

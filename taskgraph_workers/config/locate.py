@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import yaml
@@ -18,8 +17,7 @@ Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """One YAML file: its name, and its bytes where they could be read."""
 
     file: str
@@ -160,8 +158,7 @@ def _misread(node: yaml.Node, mark: yaml.Mark, path: Path) -> Iterator[Problem]:
         yield Problem(what, path, hint, "warning", line=at[0], column=at[1])
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(NamedTuple):
     """The files a configuration was read from, and which key path came from which of them.
 
     ``sources[0]`` is config.yml. ``origins`` gives, for key paths below ``workers-config`` that
@@ -169,7 +166,7 @@ class Trace:
     """
 
     sources: tuple[Source, ...]
-    origins: Mapping[Path, tuple[int, Path]] = field(default_factory=dict)
+    origins: Mapping[Path, tuple[int, Path]] = {}
 
     def origin(self, path: Path) -> tuple[int, Path]:
         """The file that a path came from, and the path in it."""
@@ -190,8 +187,8 @@ class Trace:
         if problem.file or not ours:
             return problem
         place, source = self.place(problem.path, nodes)
-        return replace(
-            problem, path=place.path, file=source.shown, line=place.line, column=place.column
+        return problem._replace(
+            path=place.path, file=source.shown, line=place.line, column=place.column
         )
 
     def place(self, path: Path, nodes: dict[int, yaml.Node | None]) -> tuple[Place, Source]:

@@ -16,7 +16,7 @@ def translated(problem: Problem, config: Config) -> Problem:
     """A problem of a placement, with the path of a table instead of the name of its layer."""
     for table, (path, _) in layer_tables(config).items():
         if problem.path[:1] == (table,):
-            return replace(problem, path=(*path, *problem.path[1:]))
+            return problem._replace(path=(*path, *problem.path[1:]))
     return problem
 
 

@@ -236,14 +236,14 @@ class Trial:
         if by == "profile" and context.profile is not None:
             self.found.setdefault(problem.path, problem)
         elif by == "level" and context.level != "2":
-            self.found.setdefault(problem.path, replace(problem, severity="warning"))
+            self.found.setdefault(problem.path, problem._replace(severity="warning"))
 
     def _nowhere(self, problem: Problem, name: str, choice: Choice, context: Context) -> None:
         """A name that is no alias, and has an entry that does not place it, or was dropped."""
         layers = layers_of(self.config, choice)
         for _, change in changes_for(self.config, name, layers, context):
             self.ended.add((choice.profile, name))
-            self.found.setdefault(change.path, replace(problem, path=change.path))
+            self.found.setdefault(change.path, problem._replace(path=change.path))
             return
         self._unplaced(name, choice)
 

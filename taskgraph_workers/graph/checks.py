@@ -10,7 +10,6 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.detect import Detect
@@ -137,7 +136,7 @@ def unregistered(graph_config: Any) -> Problem | None:
         else "add register: taskgraph_workers:register",
     )
     there, source = config.trace.place(problem.path, {})
-    return replace(problem, file=source.shown, line=there.line, column=there.column)
+    return problem._replace(file=source.shown, line=there.line, column=there.column)
 
 
 def _names_us(kind: Mapping[str, Any]) -> bool:

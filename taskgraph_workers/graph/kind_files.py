@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import yaml
 
@@ -32,11 +31,11 @@ class KindFile:
         """
         hits = [each for each in self._all() if key in each[0] and value in (None, each[1])]
         hits.sort(key=lambda each: task not in each[0])
-        problem = replace(problem, file=self._source.shown)
+        problem = problem._replace(file=self._source.shown)
         if not hits:
-            return replace(problem, path=())
+            return problem._replace(path=())
         path, _, mark = hits[0]
-        return replace(problem, path=path, line=mark.line + 1, column=mark.column + 1)
+        return problem._replace(path=path, line=mark.line + 1, column=mark.column + 1)
 
     def _all(self) -> list[Written]:
         if self._written is None:

@@ -6,7 +6,7 @@ import copy
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Callable, ClassVar, Optional
 
 from taskgraph_workers.detect import Detect, prelude
@@ -218,7 +218,7 @@ class Placer:
     def _named(self, problems: Iterable[Problem], task: Task) -> list[Problem]:
         label = label_of(task, self.run.context.kind)
         return [
-            self.run.located(replace(each, message=f"task {label}: {each.message}"))
+            self.run.located(each._replace(message=f"task {label}: {each.message}"))
             for each in problems
         ]
 

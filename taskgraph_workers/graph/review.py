@@ -77,7 +77,7 @@ class _Review:
         if missing is None:
             found += [*unused(self.seen), *self._bypassing()]
         else:
-            found.append(replace(missing, severity="warning"))
+            found.append(missing._replace(severity="warning"))
         # All at once: each file is read once for its places.
         found = self.config.trace.locate(translated(each, self.config) for each in found)
         return list(dict.fromkeys(found))
@@ -144,7 +144,7 @@ class _Review:
             return problem
         place = located(Problem("", said.path), self.config)
         where = f"{place.file}:{place.line}" if place.line else said.source
-        return replace(problem, hint=f"null removes it: {where}")
+        return problem._replace(hint=f"null removes it: {where}")
 
     def _unplaced(self, asked: Asked, choice: Choice, problem: Problem) -> None:
         """A name that leads nowhere, or a value that has no branch for it."""
@@ -193,7 +193,7 @@ class _Review:
         for run in self.seen.runs.values():
             problem = run.level_problem()
             if problem is not None:
-                yield replace(problem, severity="warning")
+                yield problem._replace(severity="warning")
 
     def _bypassing(self) -> Iterator[Problem]:
         there: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -250,23 +250,23 @@ def _under(problem: Problem, choice: Choice) -> Problem:
     by_profile = problem.code == NO_BRANCH and problem.names == ("profile",)
     if choice.profile is None or by_profile or problem.code == FOREIGN:
         return problem
-    return replace(problem, profiles=(choice.profile,))
+    return problem._replace(profiles=(choice.profile,))
 
 
 def _together(told: Told) -> Told:
     """Problems that differ in nothing but the profiles they come up under, as one."""
     alike: dict[tuple[Problem, tuple[str, ...]], list[str]] = {}
     for problem, labels in told.items():
-        key = (replace(problem, profiles=()), tuple(sorted(labels)))
+        key = (problem._replace(profiles=()), tuple(sorted(labels)))
         alike.setdefault(key, []).extend(problem.profiles)
     return {
-        replace(problem, profiles=tuple(profiles)): list(labels)
+        problem._replace(profiles=tuple(profiles)): list(labels)
         for (problem, labels), profiles in alike.items()
     }
 
 
 def _named(problem: Problem, labels: Sequence[str]) -> Problem:
-    return replace(problem, message=f"{_told(labels)}: {problem.message}")
+    return problem._replace(message=f"{_told(labels)}: {problem.message}")
 
 
 def _told(labels: Sequence[str]) -> str:

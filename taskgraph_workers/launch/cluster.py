@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from taskgraph_workers.config import located
 from taskgraph_workers.errors import TOP, Path, Problem, did_you_mean
 from taskgraph_workers.launch import env
-from taskgraph_workers.launch.model import Ask, Demand, Header, LaunchError, WorkerGroup
+from taskgraph_workers.launch.model import Ask, Demand, LaunchError, WorkerGroup
 from taskgraph_workers.machines import Cluster, Group
 from taskgraph_workers.model import Config
 
@@ -34,21 +34,6 @@ def find(config: Config, name: str) -> Cluster:
     if not config.clusters:
         hint = "workers-config has no clusters"
     raise LaunchError(Problem(f"there is no cluster {name!r}", hint=hint))
-
-
-def header_of(cluster: Cluster) -> Header:
-    """What the cluster says of a job's header."""
-    return Header(
-        name=cluster.job_name,
-        output=cluster.output,
-        queue=cluster.queue,
-        bank=cluster.bank,
-        walltime_s=cluster.walltime_s,
-        reservation=cluster.reservation,
-        qos=cluster.qos,
-        constraint=cluster.constraint,
-        directives=cluster.directives,
-    )
 
 
 def ask(
@@ -74,7 +59,7 @@ def ask(
     return Ask(
         title=f"cluster {cluster.name}",
         groups=groups,
-        header=header_of(cluster),
+        header=cluster.header,
         scheduler=cluster.scheduler,
         setup=cluster.setup,
         others=tuple(name for name in cluster.groups if only and name not in only),

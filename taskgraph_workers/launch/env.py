@@ -24,8 +24,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from taskgraph_workers.errors import Problem, WorkersError
 from taskgraph_workers.launch.model import LaunchError
@@ -142,8 +141,7 @@ def _names(config: Config) -> Iterable[str]:
 # --- how a worker gets them -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Commands:
+class Commands(NamedTuple):
     """What each group's workers run, and the texts that they share, by variable."""
 
     lines: Mapping[str, str]

@@ -284,8 +284,8 @@ def state_of(launch: Launch, scheduler: Scheduler | None, run: Runner) -> State:
         return State("unknown", f"there is no scheduler {launch.scheduler!r}")
     state = scheduler.state(launch.job, run(scheduler.poll(launch.job)))
     if state.phase == "unknown":
-        state = _as_told(launch) or replace(
-            state, reason=state.reason or "nobody knows it any more"
+        state = _as_told(launch) or state._replace(
+            reason=state.reason or "nobody knows it any more"
         )
     if state.phase == "ended":
         # A folder may be read only; then it is asked again next time.

@@ -8,9 +8,10 @@ All of them are frozen. ``merlin/`` and ``cluster.py`` make an :class:`Ask`; ``s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.machines import Header
 
 # --- The codes of problems: see errors.Problem --------------------------------------------------
 
@@ -30,8 +31,7 @@ class LaunchError(WorkersError):
     """What is asked can't be launched as it is said."""
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(NamedTuple):
     """What one task takes while it runs: ``nodes`` different nodes, and the rest on each of them.
 
     ``launcher`` says that the task itself starts its processes on the nodes (``srun``, ``flux
@@ -56,8 +56,7 @@ class Demand:
     line: int = 0
 
 
-@dataclass(frozen=True)
-class WorkerGroup:
+class WorkerGroup(NamedTuple):
     """Identical workers: ``number`` of them, each of which runs one task at a time.
 
     ``demands`` are those of every step that they may run, since they serve ``queues``, not steps;
@@ -75,8 +74,8 @@ class WorkerGroup:
     named: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    env: Mapping[str, object] = field(default_factory=dict)
-    tried: Mapping[str, object] = field(default_factory=dict)
+    env: Mapping[str, object] = {}
+    tried: Mapping[str, object] = {}
     why: str = ""
     line: int = 0
 
@@ -89,24 +88,7 @@ class WorkerGroup:
         return bool(self.demands) and not any(demand.launcher for demand in self.demands)
 
 
-@dataclass(frozen=True)
-class Header:
-    """What the batch job's header says, where the user said it. Options replace these."""
-
-    name: str | None = None
-    nodes: int | None = None
-    output: str | None = None
-    queue: str | None = None
-    bank: str | None = None
-    walltime_s: int | None = None
-    reservation: str | None = None
-    qos: str | None = None
-    constraint: str | None = None
-    directives: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """Tasks that can exist at the same time: how many of each step, at most.
 
     None for a step whose tasks nobody can count. A step that is not here has none in this stage;
@@ -116,11 +98,11 @@ class Stage:
     tasks: Mapping[str, int | None]
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """All that a spec, or a cluster, says of one allocation.
 
-    ``scheduler`` is the one it names, or None. ``others`` names the groups that belong to another
+    ``header`` is what it says of the job's; options replace that. ``scheduler`` is the one it
+    names, or None. ``others`` names the groups that belong to another
     allocation. ``stages`` are empty where nobody can tell which tasks there will be. ``until`` is a
     shell command that returns once the work is done, if there is one. ``corrected`` is the spec's
     text as it should be, where Merlin would do something else than it says.
@@ -143,8 +125,7 @@ class Ask:
 MODES = ("exclusive", "packed", "certain", "useful")
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """One answer: how many nodes, whether that is the smallest that will do, and why.
 
     ``unread`` are steps that count for nothing in it, since nobody can tell what they take: with
@@ -158,8 +139,7 @@ class Size:
     unread: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Sizing:
+class Sizing(NamedTuple):
     """Every answer (None where it can't be told), and the one that was taken.
 
     ``mode`` is one of :data:`MODES`, or ``given`` where the user wrote the nodes himself.
@@ -171,8 +151,7 @@ class Sizing:
     notes: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(NamedTuple):
     """What one task of one worker uses of one node: which cores and which GPUs, by index."""
 
     group: str
@@ -183,16 +162,14 @@ class Share:
     memory_mib: int = 0
 
 
-@dataclass(frozen=True)
-class NodeLayout:
+class NodeLayout(NamedTuple):
     """One node: the workers that live there (group, index), and the shares of tasks on it."""
 
     workers: tuple[tuple[str, int], ...] = ()
     shares: tuple[Share, ...] = ()
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Where every worker is, and where its largest task would run; node by node.
 
     ``fits`` is False where the nodes are too few for all tasks at once: shares are those that fit.

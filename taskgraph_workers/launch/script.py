@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from taskgraph_workers import schedulers
 from taskgraph_workers.errors import Problem
@@ -52,8 +52,7 @@ EVERY_S = 5
 _COME_AGAIN = 213
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(NamedTuple):
     """What a script is made of.
 
     ``about`` are lines for its comment. ``setup`` are lines for bash, as they are. ``until`` is a
@@ -66,7 +65,7 @@ class Script:
     about: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     until: str | None = None
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = {}
     margin_s: int | None = None
     requeues: int = 0
     every_s: float = EVERY_S

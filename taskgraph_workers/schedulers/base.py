@@ -6,8 +6,7 @@ anything; :func:`taskgraph_workers.schedulers.run.run` does, for all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from taskgraph_workers.errors import WorkersError
 
@@ -19,8 +18,7 @@ class SchedulerError(WorkersError):
     """A job that this scheduler can't be given, or an answer of it that says no."""
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """What a batch job asks for. What is None is left to the scheduler's own default.
 
     ``cores``, ``gpus`` and ``memory_mib`` are those of one node. ``output`` may hold ``{id}``.
@@ -44,8 +42,7 @@ class Job:
     directives: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """One group of workers, as a script starts it.
 
     ``per_node`` says how many go on each node of the allocation, in its order. ``command`` is a
@@ -72,8 +69,7 @@ class Start:
         return sum(self.per_node)
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command to run: its words, and what it reads from standard input.
 
     Environment variables whose names start with one of ``without`` are kept from it: variables
@@ -85,8 +81,7 @@ class Command:
     without: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What a command said. An exit code of None: it could not be started, or it hung.
 
     Of one that ``hung``, and was killed for that, nobody knows what it has done.
@@ -98,8 +93,7 @@ class Answer:
     hung: bool = False
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """How a job is: ``pending``, ``running``, ``ended``, or ``unknown`` (nobody knows it).
 
     ``reason`` is the scheduler's own word for it (``PartitionTimeLimit``, ``TIMEOUT``);
@@ -112,12 +106,11 @@ class State:
     succeeded: bool | None = None
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """Alike nodes that a scheduler has: how many, what each has, and the longest job there."""
 
     queue: str
-    count: int
+    nodes: int
     cores: int
     gpus: int = 0
     memory_mib: int | None = None

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 
 from taskgraph_workers import units
 from taskgraph_workers.errors import Problem
@@ -177,7 +176,7 @@ class Pbs:
             memory = _mib(have.get("resources_available.mem", ""))
             queue = have.get("queue", "")
             counts[Kind(queue, 0, cores, gpus, memory, default=not queue)] += 1
-        return tuple(replace(kind, count=count) for kind, count in counts.items())
+        return tuple(kind._replace(nodes=nodes) for kind, nodes in counts.items())
 
 
 def _name(header: quoting.Directives, name: str) -> None:

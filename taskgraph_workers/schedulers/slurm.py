@@ -8,7 +8,6 @@ such nodes more of them fit than were planned.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 
 from taskgraph_workers import units
@@ -183,9 +182,9 @@ class Slurm:
         for line in answer.stdout.splitlines() if answer.exit_code == 0 else ():
             kind = _kind(line)
             if kind is not None:
-                bare = replace(kind, count=0)
-                found[bare] = found.get(bare, 0) + kind.count
-        return tuple(replace(kind, count=count) for kind, count in found.items())
+                bare = kind._replace(nodes=0)
+                found[bare] = found.get(bare, 0) + kind.nodes
+        return tuple(kind._replace(nodes=nodes) for kind, nodes in found.items())
 
 
 #: How long before the partition's own limit that is; it may come a minute early.
@@ -245,7 +244,7 @@ def _kind(line: str) -> Kind | None:
     fields = [field.strip() for field in line.split("|")]
     if len(fields) < 6:
         return None
-    queue, count, cpus, memory, gres, limit = fields[:6]
+    queue, nodes, cpus, memory, gres, limit = fields[:6]
     # Sites may count a core with two threads as one CPU, or as two.
     sockets, per_socket = [*fields[6:], "", ""][:2]
     cores = min(_number(cpus), _number(sockets) * _number(per_socket) or _number(cpus))
@@ -253,7 +252,7 @@ def _kind(line: str) -> Kind | None:
         return None
     return Kind(
         queue=queue.rstrip("*"),
-        count=_number(count),
+        nodes=_number(nodes),
         cores=cores,
         gpus=sum(int(number) for number in _GPUS.findall(gres)),
         memory_mib=_number(memory) or None,

@@ -9,7 +9,7 @@ from config_cases import KINDS, cases
 
 from taskgraph_workers.config.clusters import SCHEDULERS
 from taskgraph_workers.detect import Detect
-from taskgraph_workers.machines import Cluster, Group, Node
+from taskgraph_workers.machines import Cluster, Group, Header, Node
 
 
 @pytest.mark.parametrize(("body", "told"), cases("clusters.txt"))
@@ -48,11 +48,10 @@ def test_a_cluster(project):
         scheduler="slurm",
         path=at,
         node=Node(cores=36, gpus=4, memory_mib=244140),
-        queue="pdebug",
-        bank="wbronze",
-        walltime_s=1200,
+        header=Header(
+            queue="pdebug", bank="wbronze", walltime_s=1200, directives=("#SBATCH --mail-type=END",)
+        ),
         setup=("module load cuda", ". /opt/worker/bin/activate"),
-        directives=("#SBATCH --mail-type=END",),
         groups={
             "trainers": Group(
                 name="trainers",
@@ -91,8 +90,13 @@ def test_the_rest_of_a_header(project):
     )
     lab = config.clusters["lab"]
     assert (lab.margin_s, lab.requeue) == (120, 3)
-    assert (lab.job_name, lab.output) == ("my workers", "logs/{id}.out")
-    assert (lab.reservation, lab.qos, lab.constraint) == ("morning", "high", "v100")
+    assert lab.header == Header(
+        name="my workers",
+        output="logs/{id}.out",
+        reservation="morning",
+        qos="high",
+        constraint="v100",
+    )
     env = {"GPUS": "0 1", "WORKSPACE": Detect("gpu-memory"), "TOKEN": None}
     assert lab.groups["trainers"].env == env
 
@@ -102,7 +106,7 @@ def test_the_rest_of_a_header(project):
 def test_every_scheduler(project, scheduler: str, walltime: object, seconds: int):
     """A scheduler is all that a cluster needs; durations are read the same for all of them."""
     config = project.config(f"clusters: {{c: {{scheduler: {scheduler}, walltime: {walltime}}}}}")
-    assert config.clusters["c"].walltime_s == seconds
+    assert config.clusters["c"].header.walltime_s == seconds
 
 
 def test_a_scheduler_of_another_package(project, site_scheduler: Path):

@@ -13,7 +13,8 @@ from taskgraph_workers.config import load_file
 from taskgraph_workers.detect import Detect
 from taskgraph_workers.errors import WorkersError
 from taskgraph_workers.launch import cluster
-from taskgraph_workers.launch.model import Ask, Demand, Header
+from taskgraph_workers.launch.model import Ask, Demand
+from taskgraph_workers.machines import Header
 from taskgraph_workers.model import Config
 
 ROOT = Path(__file__).resolve().parent.parent.parent

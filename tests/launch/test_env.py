@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +125,7 @@ def test_a_worker_that_finds_nothing(tmp_path: Path):
 def tried(tmp_path: Path, machine: str, **environ: str) -> tuple[str, str]:
     """What a worker that only tries has in its environment, and what its script says."""
     line = 'echo "${GPUS-none}, ${WORKSPACE-none}, $tw_n" >> found'
-    made = commands_of([replace(group(command=line), tried=DETECTED)])
+    made = commands_of([group(command=line)._replace(tried=DETECTED)])
     script = text(start(1, made.lines["g"]), texts=made.texts)
     path = f"{MACHINES / machine}:/usr/bin:/bin"
     with running(script, tmp_path, PATH=path, **environ) as run:

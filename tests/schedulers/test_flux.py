@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def test_whole_nodes():
 
 def test_shared_nodes():
     """A job that shares its nodes asks for one slot on each, of its cores and GPUs."""
-    asked = read(replace(FULL, exclusive=False))
+    asked = read(FULL._replace(exclusive=False))
     assert asked[1:5] == ["--nodes=5", "--nslots=5", "--cores-per-slot=8", "--gpus-per-slot=4"]
 
 
@@ -88,7 +87,7 @@ def test_values_come_back(name: str, queue: str, bank: str, constraint: str):
 def test_line_breaks(field: str, value: str):
     """A value that would end its line is refused."""
     with pytest.raises(SchedulerError, match=r"line break|NUL|tab"):
-        FLUX.header(replace(FULL, **{field: value}))
+        FLUX.header(FULL._replace(**{field: value}))
 
 
 def test_what_flux_has_not():
@@ -104,14 +103,14 @@ def test_what_flux_has_not():
 def test_another_sentinel():
     """A directive of the user's own with another sentinel is refused, as Flux would do it."""
     with pytest.raises(SchedulerError, match="write #flux: at its start"):
-        FLUX.header(replace(FULL, directives=("# flux: -t 5m",)))
+        FLUX.header(FULL._replace(directives=("# flux: -t 5m",)))
     with pytest.raises(ValueError, match="sentinel changed"):
         options("#!/bin/bash\n#flux: -N 2\n# flux: -t 5m\n")
 
 
 def test_the_rest_of_the_script():
     """Flux finds its directives in the header alone, with none behind the first command."""
-    job = replace(FULL, directives=())
+    job = FULL._replace(directives=())
     script = render(Script(job, (Start("w", (1,), "work"),), about=("flux: x",)), FLUX)
     assert options(script) == read(job)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,7 +52,7 @@ def test_header():
         ["-o", "logs/out.txt"],
         ["-m", "n"],
     ]
-    assert ["-l", "place=scatter"] in read(replace(FULL, exclusive=False))
+    assert ["-l", "place=scatter"] in read(FULL._replace(exclusive=False))
 
 
 def test_nothing_said():
@@ -132,7 +131,7 @@ def test_refused(value: str):
 @pytest.mark.once
 def test_qsub_of_slurm(tmp_path: Path):
     """The wrapper that Debian has for Slurm reads the same out of our options."""
-    words = read(replace(FULL, constraint=None, directives=()))
+    words = read(FULL._replace(constraint=None, directives=()))
     resources = ",".join(value for option, value in words if option == "-l")
     others = [word for option in words if option[0] != "-l" for word in option]
     argv = [needs("qsub"), "-sbatchline", "-l", resources, *others, "workers.pbs"]
@@ -193,7 +192,7 @@ def test_state(state: str, more: str, expected: State):
     """Every state of a job; a long value goes on in the next line."""
     said = PBS.state("1234.pbs01", Answer(0, JOB.format(state=state, more=more)))
     if expected.nodes == "*":
-        expected = replace(expected, nodes=said.nodes)
+        expected = expected._replace(nodes=said.nodes)
     assert said == expected
 
 

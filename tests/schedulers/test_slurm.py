@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -124,7 +123,7 @@ def test_times_round_up(walltime_s: int):
 
 def test_every_fault_of_a_header():
     """All that can't be said comes at once."""
-    bad = replace(FULL, name="a\nb", output="a\\b", walltime_s=MOST_S + 1, directives=("rm x",))
+    bad = FULL._replace(name="a\nb", output="a\\b", walltime_s=MOST_S + 1, directives=("rm x",))
     with pytest.raises(SchedulerError) as caught:
         SLURM.header(bad)
     said = [problem.message.split(":")[0] for problem in caught.value.problems]
@@ -139,11 +138,11 @@ HOLD = Start("train ers", (4,), "exec work", holds=True, cores=8, gpus=1)
     ("group", "line"),
     [
         (FREE, "start_group step_1 on=2x2,1x1 gres=none 'exec celery -n $WORKER_NAME'"),
-        (replace(FREE, task_gpus=4), "start_group step_1 on=2x2,1x1 gres=gpu:4 'exec celery "),
-        (replace(FREE, task_gpus=None), "start_group step_1 on=2x2,1x1 'exec celery "),
+        (FREE._replace(task_gpus=4), "start_group step_1 on=2x2,1x1 gres=gpu:4 'exec celery "),
+        (FREE._replace(task_gpus=None), "start_group step_1 on=2x2,1x1 'exec celery "),
         (HOLD, "start_group 'train ers' on=4x1 cores=8 gpus=1 'exec work'"),
-        (replace(HOLD, gpus=0, memory_mib=512), "on=4x1 cores=8 gpus=0 memory=512 'exec work'"),
-        (replace(HOLD, per_node=(0, 0, 1, 0, 2, 2)), " on=0x2,1x1,0x1,2x2 cores=8 gpus=1 "),
+        (HOLD._replace(gpus=0, memory_mib=512), "on=4x1 cores=8 gpus=0 memory=512 'exec work'"),
+        (HOLD._replace(per_node=(0, 0, 1, 0, 2, 2)), " on=0x2,1x1,0x1,2x2 cores=8 gpus=1 "),
     ],
 )
 def test_groups(group: Start, line: str):
@@ -151,7 +150,7 @@ def test_groups(group: Start, line: str):
     assert line in SLURM.start(group)
 
 
-@pytest.mark.parametrize("group", [replace(FREE, command="a\nb"), replace(HOLD, name="a\0")])
+@pytest.mark.parametrize("group", [FREE._replace(command="a\nb"), HOLD._replace(name="a\0")])
 def test_groups_that_are_no_line(group: Start):
     """What would be more than one line is refused."""
     with pytest.raises(ValueError, match="in it"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +47,7 @@ def write(tmp_path: Path) -> Callable[[Job], str]:
 
     def write(job: Job) -> str:
         script = tmp_path / "a script.sbatch"
-        job = replace(job, output=f"{tmp_path}/out")
+        job = job._replace(output=f"{tmp_path}/out")
         script.write_text("\n".join(["#!/bin/bash", *SLURM.header(job), "true", ""]))
         return str(script)
 
@@ -68,7 +67,7 @@ def shown(slurm: SlurmCluster, job: Job, tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names(text: str, slurm: SlurmCluster, tmp_path: Path):
     """A name is a name, whatever is in it: it is not cut, and makes no option or command."""
-    said = shown(slurm, replace(ASKED, name=text), tmp_path)
+    said = shown(slurm, ASKED._replace(name=text), tmp_path)
     assert said["JobName"] == text
     assert said["NumNodes"].startswith("2-2 ")
 
@@ -76,7 +75,7 @@ def test_hostile_names(text: str, slurm: SlurmCluster, tmp_path: Path):
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text and "\\" not in text])
 def test_hostile_paths(text: str, slurm: SlurmCluster, tmp_path: Path):
     """An output path is the path that was said, with the job's id where it belongs."""
-    said = shown(slurm, replace(ASKED, output=f"{text}-{{id}}.out"), tmp_path)
+    said = shown(slurm, ASKED._replace(output=f"{text}-{{id}}.out"), tmp_path)
     number = slurm.ask("squeue", "-h", "-o", "%A").split()[0]
     assert said["StdOut"] == f"{tmp_path}/{text}-{number}.out"
     assert said["NumNodes"].startswith("2-2 ")
@@ -85,7 +84,7 @@ def test_hostile_paths(text: str, slurm: SlurmCluster, tmp_path: Path):
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text])
 def test_hostile_queues(text: str, write: Callable[[Job], str], ask: Ask):
     """A queue that isn't there is refused as one value, both in a test and at submission."""
-    script = write(replace(ASKED, queue=text))
+    script = write(ASKED._replace(queue=text))
     for command in (SLURM.test(script, ""), SLURM.submit(script, "")):
         assert command is not None
         answer = ask(command)
@@ -97,7 +96,7 @@ def test_hostile_queues(text: str, write: Callable[[Job], str], ask: Ask):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_banks(text: str, slurm: SlurmCluster, tmp_path: Path):
     """A bank is one value as well; Slurm writes it in small letters."""
-    said = shown(slurm, replace(ASKED, bank=text), tmp_path)
+    said = shown(slurm, ASKED._replace(bank=text), tmp_path)
     number = slurm.ask("squeue", "-h", "-o", "%A")
     assert slurm.ask("squeue", "-h", "-j", number, "-o", "%a") == text.lower()
     assert said["NumNodes"].startswith("2-2 ")
@@ -105,9 +104,9 @@ def test_hostile_banks(text: str, slurm: SlurmCluster, tmp_path: Path):
 
 def test_a_whole_header(slurm: SlurmCluster, tmp_path: Path):
     """Every field reaches Slurm as it was meant."""
-    job = replace(ASKED, cores=8, memory_mib=3000, bank="wbronze", walltime_s=3601, requeue=True)
+    job = ASKED._replace(cores=8, memory_mib=3000, bank="wbronze", walltime_s=3601, requeue=True)
     extra = ("#SBATCH --comment='of study 7'",)
-    said = shown(slurm, replace(job, directives=extra), tmp_path)
+    said = shown(slurm, job._replace(directives=extra), tmp_path)
     assert said["TresPerNode"] == "gres:gpu:2"
     assert said["MinCPUsNode"].startswith("8 MinMemoryNode=3000M ")
     assert said["Comment"].strip() == "of study 7"
@@ -120,11 +119,11 @@ def test_a_whole_header(slurm: SlurmCluster, tmp_path: Path):
     ("job", "accepted"),
     [
         (ASKED, True),
-        (replace(ASKED, nodes=9), False),
-        (replace(ASKED, gpus=5), False),
-        (replace(ASKED, cores=9), False),
-        (replace(ASKED, memory_mib=4001), False),
-        (replace(ASKED, cores=36, queue="pbig"), True),
+        (ASKED._replace(nodes=9), False),
+        (ASKED._replace(gpus=5), False),
+        (ASKED._replace(cores=9), False),
+        (ASKED._replace(memory_mib=4001), False),
+        (ASKED._replace(cores=36, queue="pbig"), True),
     ],
 )
 def test_asking_first(job: Job, accepted: bool, write: Callable[[Job], str], ask: Ask):
@@ -140,12 +139,12 @@ def test_the_environment_decides_nothing(slurm: SlurmCluster, write: Callable[[J
     environ = {**slurm.env, "SBATCH_PARTITION": "nosuch"}
     command = SLURM.submit(write(ASKED), "")
     assert SLURM.submitted(run(command, environ=environ))
-    assert "invalid partition" in run(replace(command, without=()), environ=environ).stderr
+    assert "invalid partition" in run(command._replace(without=()), environ=environ).stderr
 
 
 def test_a_life(slurm: SlurmCluster, tmp_path: Path, ask: Ask):
     """A job is submitted, found by its name, watched, and ended."""
-    job = replace(ASKED, name="the, job | x", output=f"{tmp_path}/out")
+    job = ASKED._replace(name="the, job | x", output=f"{tmp_path}/out")
     script = tmp_path / "job.sbatch"
     body = "trap 'echo warm >> said; exit 0' USR1; sleep 600 & echo up > said; wait"
     lines = ["#!/bin/bash", *SLURM.header(job), f"cd '{tmp_path}'", body, ""]
@@ -187,7 +186,7 @@ def test_what_there_is(ask: Ask):
     assert look is not None
     kinds = {kind.queue: kind for kind in SLURM.kinds(ask(look))}
     debug = kinds["pdebug"]
-    assert (debug.count, debug.cores, debug.gpus, debug.memory_mib) == (6, 8, 4, 4000)
+    assert (debug.nodes, debug.cores, debug.gpus, debug.memory_mib) == (6, 8, 4, 4000)
     assert (debug.limit_s, debug.default) == (3600, True)
     assert (kinds["pbig"].cores, kinds["pbig"].limit_s, kinds["pbig"].default) == (36, None, False)
 

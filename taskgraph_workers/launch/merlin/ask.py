@@ -8,7 +8,7 @@ import re
 from taskgraph_workers.launch.merlin.cautions import Case, caution, no_merlin
 from taskgraph_workers.launch.merlin.chains import chains
 from taskgraph_workers.launch.merlin.corrected import corrected
-from taskgraph_workers.launch.merlin.model import Batch, Spec
+from taskgraph_workers.launch.merlin.model import Spec
 from taskgraph_workers.launch.merlin.notes import Notes
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.merlin.parts import Part, part
@@ -16,7 +16,8 @@ from taskgraph_workers.launch.merlin.queues import Group, groups
 from taskgraph_workers.launch.merlin.runtime import celery_version, merlin_folder, setup, until
 from taskgraph_workers.launch.merlin.stages import stages
 from taskgraph_workers.launch.merlin.workers import worker_group
-from taskgraph_workers.launch.model import Ask, Header, WorkerGroup
+from taskgraph_workers.launch.model import Ask, WorkerGroup
+from taskgraph_workers.machines import Header
 from taskgraph_workers.schedulers.base import ID
 
 #: What the originating issue's script is called, and where its output goes.
@@ -46,7 +47,7 @@ def ask(spec: Spec, options: Options | None = None) -> Ask:
     return Ask(
         title=spec.name,
         groups=workers,
-        header=_header(chosen.batch),
+        header=_header(chosen.batch.header),
         scheduler=chosen.batch.scheduler,
         setup=lines,
         stages=stages(tasks, workers),
@@ -68,18 +69,9 @@ def _made(group: Group, chosen: Part, options: Options, notes: Notes) -> WorkerG
     return made
 
 
-def _header(batch: Batch) -> Header:
-    return Header(
-        name=batch.name or NAME,
-        nodes=batch.nodes,
-        output=_IDS.sub(ID, batch.output) if batch.output else OUTPUT,
-        queue=batch.queue,
-        bank=batch.bank,
-        walltime_s=batch.walltime_s,
-        reservation=batch.reservation,
-        qos=batch.qos,
-        constraint=batch.constraint,
-    )
+def _header(said: Header) -> Header:
+    output = _IDS.sub(ID, said.output) if said.output else OUTPUT
+    return said._replace(name=said.name or NAME, output=output)
 
 
 def _runtime(

@@ -10,6 +10,7 @@ from taskgraph_workers.launch.merlin import schema, strict
 from taskgraph_workers.launch.merlin.model import SCHEDULERS, Batch, Worker
 from taskgraph_workers.launch.merlin.notes import WORKERS
 from taskgraph_workers.launch.merlin.values import Reader
+from taskgraph_workers.machines import Header
 
 
 def batch(reader: Reader, raw: object, path: Path) -> Batch:
@@ -37,10 +38,11 @@ def batch(reader: Reader, raw: object, path: Path) -> Batch:
         document.warn("Merlin does not use a walltime with type lsf", (*path, "walltime"))
     for key in ("dry_run", "flux_exec_workers"):
         reader.flag(block.get(key), (*path, key), False)
+    said: dict[str, Any] = {key: texts.pop(key) for key in Header._fields if key in texts}
+    nodes = _nodes(reader, block.get("nodes"), (*path, "nodes"))
     return Batch(
         type=kind,
-        nodes=_nodes(reader, block.get("nodes"), (*path, "nodes")),
-        walltime_s=walltime,
+        header=Header(nodes=nodes, walltime_s=walltime, **said),
         other={key: value for key, value in block.items() if key not in schema.BATCH},
         line=document.line(path) if block else 0,
         **texts,

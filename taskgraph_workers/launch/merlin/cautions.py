@@ -114,7 +114,7 @@ def _unserved(case: Case, notes: Notes) -> None:
 def _names(case: Case, notes: Notes) -> None:
     """On several nodes, Merlin's workers of one group all have one name."""
     for group in case.part.groups:
-        nodes = group.worker.nodes or case.part.batch.nodes or 1
+        nodes = group.worker.nodes or case.part.batch.header.nodes or 1
         if nodes > 1 and group.worker.number is None and not _local(case):
             what = f"merlin run-workers gives the workers on {nodes} nodes one name"
             hint = "this script gives each a name of its own, so that query-workers shows all"
@@ -190,7 +190,7 @@ def _gpus(case: Case, notes: Notes) -> None:
 
 
 def _walltimes(case: Case, notes: Notes) -> None:
-    limit = case.options.walltime_s or case.part.batch.walltime_s
+    limit = case.options.walltime_s or case.part.batch.header.walltime_s
     longest: dict[str, tuple[int, int]] = {}
     for workers in case.workers:
         for demand in workers.demands:

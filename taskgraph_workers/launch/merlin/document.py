@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -80,7 +79,7 @@ class Document:
             return
         if problem.code == TWICE:
             # A fault for us; but Merlin takes the last of them.
-            problem = replace(problem, severity="warning")
+            problem = problem._replace(severity="warning")
         self.problems.append(problem.at(self.source.shown, problem.line, problem.column))
 
     def line(self, path: Path) -> int:
@@ -108,7 +107,7 @@ class Document:
         """
         problem = Problem(message, path, hint, "warning")
         if never is not None:
-            problem = replace(problem, code=NEVER_RUNS, names=tuple(never))
+            problem = problem._replace(code=NEVER_RUNS, names=tuple(never))
         self._note(problem)
 
     def _note(self, problem: Problem) -> None:

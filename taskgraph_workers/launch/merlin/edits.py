@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -183,7 +182,11 @@ def _yaml(value: str | int) -> str:
     if isinstance(value, int):
         return str(value).lower()
     plain = _PLAIN.fullmatch(value.replace(" ", "_")) and yaml.safe_load(value) == value
-    return value if plain else json.dumps(value, ensure_ascii=False)
+    if plain:
+        return value
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _child(node: yaml.Node | None, key: object) -> tuple[yaml.Node, yaml.Node] | None:

@@ -8,7 +8,7 @@ jsrun (LSF's Job Step Manager), mpirun(1) of Open MPI and MPICH/Hydra, aprun(1) 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from taskgraph_workers import units
 
@@ -24,21 +24,20 @@ class Whole(ValueError):
     """An option that asks for whole nodes, however large these are."""
 
 
-@dataclass
 class Options:
     """What the options said. ``unread`` are those that concern size and can't be read.
 
     ``program`` are the words behind them; ``whole`` tells that whole nodes are asked for.
     """
 
-    sizes: Sizes = field(default_factory=dict)
-    unread: list[str] = field(default_factory=list)
-    program: tuple[str, ...] = ()
-    whole: bool = False
+    def __init__(self) -> None:
+        self.sizes: Sizes = {}
+        self.unread: list[str] = []
+        self.program: tuple[str, ...] = ()
+        self.whole = False
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(NamedTuple):
     """How a launcher is told its options.
 
     ``sized`` are options that concern size, and what each says. ``valued`` are short options that

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from taskgraph_workers.launch.merlin.flags import TOOLS, Sizes, whole_number
 from taskgraph_workers.launch.merlin.shell import Call, Part, Seq, parse, value
@@ -52,8 +52,7 @@ _FLUX_RUNS = (("run",), ("mini", "run"), ("wreckrun",))
 _FLUX_OTHERS = (("submit",), ("mini", "submit"), ("bulksubmit",), ("mini", "bulksubmit"))
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """A launch: ``tool`` is a command, ``LAUNCHER`` or ``VLAUNCHER``; ``words`` come behind it.
 
     ``alloc`` is what stands in brackets behind ``$(LAUNCHER)``. ``detached`` tells that it does

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.model import Demand
+from taskgraph_workers.machines import Header
 
 #: The types of a ``batch`` block that Merlin knows, and the scheduler that each stands for.
 SCHEDULERS: Mapping[str, str | None] = {
@@ -20,30 +21,21 @@ SCHEDULERS: Mapping[str, str | None] = {
 }
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """A ``batch`` block: that of the spec, or a worker's own, which replaces it whole.
 
     ``line`` is 0 where there is none. ``other`` are keys that Merlin doesn't know, as written.
     """
 
     type: str = "local"
-    nodes: int | None = None
-    queue: str | None = None
-    bank: str | None = None
-    walltime_s: int | None = None
+    header: Header = Header()
     shell: str | None = None
-    reservation: str | None = None
-    qos: str | None = None
-    constraint: str | None = None
-    name: str | None = None
-    output: str | None = None
     flux_path: str | None = None
     flux_start_opts: str | None = None
     launch_pre: str | None = None
     launch_args: str | None = None
     worker_launch: str | None = None
-    other: Mapping[str, object] = field(default_factory=dict)
+    other: Mapping[str, object] = {}
     line: int = 0
 
     @property
@@ -65,8 +57,7 @@ def dependency(written: str) -> tuple[str, bool]:
     return _ALL.sub("", written), "*" in written
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A step of ``study``. ``demand`` is None where it could not be read (``notes`` names why).
 
     ``depends`` is as written (``step_1``, ``step_1_*``). ``parameters`` are the global parameters
@@ -84,8 +75,7 @@ class Step:
     queue_line: int = 0
 
 
-@dataclass(frozen=True)
-class Worker:
+class Worker(NamedTuple):
     """An entry of ``merlin.resources.workers``, as written. ``lines`` are those of its keys."""
 
     name: str
@@ -96,11 +86,10 @@ class Worker:
     batch: Batch | None = None
     machines: tuple[str, ...] = ()
     line: int = 0
-    lines: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(NamedTuple):
     """A whole spec. ``rows`` counts the combinations of global parameters (1 where there are none).
 
     ``values`` are the global parameters, each with its ``rows`` values. ``columns`` are the labels
@@ -116,10 +105,10 @@ class Spec:
     steps: tuple[Step, ...]
     workers: tuple[Worker, ...] | None
     overlap: bool = False
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    values: Mapping[str, tuple[str, ...]] = {}
     rows: int = 1
     columns: tuple[str, ...] = ()
     samples: int | None = 0
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = {}
     notes: tuple[Problem, ...] = ()
     workers_line: int = 0

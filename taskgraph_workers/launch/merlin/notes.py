@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from taskgraph_workers.config.locate import Source
 from taskgraph_workers.errors import Path, Problem
@@ -33,7 +32,7 @@ class Notes:
     ) -> None:
         """Note why something would not run; ``about`` are the problem's code and names."""
         problem = Problem(message, place[0], hint, "warning", self.file, place[1])
-        self._add(replace(problem, code=about[0], names=tuple(about[1])))
+        self._add(problem._replace(code=about[0], names=tuple(about[1])))
 
     def _add(self, problem: Problem) -> None:
         if problem not in self._problems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from taskgraph_workers.machines import Node
 
@@ -11,8 +11,7 @@ from taskgraph_workers.machines import Node
 QUEUE_TAG = "[merlin]_"
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What the command line and this machine say.
 
     ``nodes`` and ``walltime_s`` are those given for the allocation, ``node`` what one node has.
@@ -31,7 +30,7 @@ class Options:
     scheduler: str | None = None
     walltime_s: int | None = None
     folder: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
-    environ: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = {}
+    environ: Mapping[str, str] = {}
     queue_tag: str = QUEUE_TAG
     monitor_s: int = 60

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from taskgraph_workers.errors import did_you_mean
@@ -67,7 +66,7 @@ def _chosen(
 def _kind(group: Group) -> tuple[Batch | None, tuple[str, ...]]:
     """What tells whether two groups belong into one allocation."""
     own = group.worker.batch
-    return (replace(own, line=0) if own else None), group.worker.machines
+    return (own._replace(line=0) if own else None), group.worker.machines
 
 
 def _here(

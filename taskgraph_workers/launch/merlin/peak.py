@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from taskgraph_workers.launch.merlin.flags import TOOLS, Options, Sizes, options
 from taskgraph_workers.launch.merlin.launchers import (
@@ -30,7 +29,6 @@ class Unread(Exception):
     """A launch whose size can't be read; its text says why, as a sentence."""
 
 
-@dataclass
 class Asked:
     """What a step asks for: ``keys`` as sizes, ``raw`` flags, and of which type its launcher is.
 
@@ -38,11 +36,9 @@ class Asked:
     set where a launch takes its nodes whole.
     """
 
-    keys: Sizes
-    raw: Options
-    type: str
-    notes: dict[str, str] = field(default_factory=dict)
-    whole: bool = False
+    def __init__(self, keys: Sizes, raw: Options, type: str, notes: dict[str, str]) -> None:
+        self.keys, self.raw, self.type, self.notes = keys, raw, type, notes
+        self.whole = False
 
 
 def merged(weak: Mapping[str, int], strong: Mapping[str, int]) -> Sizes:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Union
+from typing import NamedTuple, Union
 
 from taskgraph_workers.launch.merlin.lexer import UNKNOWN, Token, tokens
 
@@ -29,30 +28,26 @@ _DEEPEST = 20
 _MOST_AT_ONCE = 512
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A command: its words, and what the shell's variables hold, where a word says it."""
 
     words: tuple[str, ...]
     env: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Seq:
+class Seq(NamedTuple):
     """One after another."""
 
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
-class Par:
+class Par(NamedTuple):
     """At the same time."""
 
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
-class Many:
+class Many(NamedTuple):
     """At the same time as itself, nobody knows how often."""
 
     part: Part

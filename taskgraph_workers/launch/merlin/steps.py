@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.errors import Path, did_you_mean, said
@@ -184,7 +183,7 @@ class Steps:
                 before = len(mine)
                 mine.update(*(used[parent] for parent in parents[name]))
                 changed = changed or len(mine) > before
-        return tuple(replace(step, parameters=frozenset(used[step.name])) for step in steps)
+        return tuple(step._replace(parameters=frozenset(used[step.name])) for step in steps)
 
     def _parents(self, step: Step) -> set[str]:
         depends = [dependency(each) for each in step.depends]

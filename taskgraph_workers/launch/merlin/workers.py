@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from taskgraph_workers.launch.merlin.args import WorkerArgs, quoted
@@ -51,13 +50,13 @@ def worker_group(group: Group, batch: Batch, options: Options, notes: Notes) -> 
         return made
     from taskgraph_workers.launch.env import detected
 
-    return replace(made, tried=detected())
+    return made._replace(tried=detected())
 
 
 def _on(demand: Demand, node: Node | None) -> Demand:
     """A demand on nodes of this kind: one for whole nodes takes every core of them."""
     if demand.whole and node is not None and node.cores is not None:
-        return replace(demand, cores=max(demand.cores, node.cores))
+        return demand._replace(cores=max(demand.cores, node.cores))
     return demand
 
 
@@ -82,8 +81,9 @@ def counted(group: Group, batch: Batch, options: Options, notes: Notes) -> Count
 def _nodes(worker: Worker, batch: Batch, options: Options) -> tuple[int, str]:
     if worker.nodes is not None:
         return worker.nodes, f"nodes: {worker.nodes}"
-    if batch.nodes is not None:
-        return batch.nodes, f"batch.nodes: {batch.nodes}"
+    nodes = batch.header.nodes
+    if nodes is not None:
+        return nodes, f"batch.nodes: {nodes}"
     if options.nodes is not None:
         return options.nodes, f"--nodes {options.nodes}"
     return 1, ""

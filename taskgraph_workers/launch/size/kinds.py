@@ -8,7 +8,6 @@ that all workers together can run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
 from math import prod
@@ -46,8 +45,16 @@ class Lot(NamedTuple):
     groups: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Instance:
+class _Given(NamedTuple):
+    capacity: tuple[int, ...]
+    kinds: tuple[Kind, ...]
+    numbers: tuple[int, ...]
+    free: tuple[frozenset[int], ...]
+    lots: tuple[Lot, ...] = ()
+    homes: tuple[int, ...] = ()
+
+
+class Instance(_Given):
     """Nodes of one capacity, kinds of tasks, and groups of workers that run them.
 
     ``free`` are, for each group, the kinds that there may be any number of; ``lots`` are the
@@ -56,13 +63,9 @@ class Instance:
     of the homes takes nothing: then every node is one of them.
     """
 
-    capacity: tuple[int, ...]
-    kinds: tuple[Kind, ...]
-    numbers: tuple[int, ...]
-    free: tuple[frozenset[int], ...]
-    lots: tuple[Lot, ...] = ()
-    homes: tuple[int, ...] = ()
-    _ranks: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
+    @cached_property
+    def _ranks(self) -> dict[int, int]:
+        return {}
 
     def rank(self, mask: int) -> int:
         """The most tasks at once of the kinds in a set (bit by bit)."""
@@ -225,7 +228,7 @@ def leanest(instance: Instance) -> Instance:
         run = [g for g in groups if not _is_covered(instance.kinds, kind, free[g], True)]
         if run:
             lots.append(Lot(most, kind, tuple(run)))
-    return in_use(replace(instance, free=free, lots=tuple(lots), _ranks={}))
+    return in_use(instance._replace(free=free, lots=tuple(lots)))
 
 
 def in_use(instance: Instance) -> Instance:

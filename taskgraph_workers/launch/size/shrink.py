@@ -8,7 +8,6 @@ So where F(N) is the worst of N workers, F(N) <= F(N - bundle) + the bundle's no
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from math import lcm
 from typing import NamedTuple
@@ -44,7 +43,7 @@ def shrink(
         taken = min(times // bundle.nodes, _times(instance, bundle, numbers))
         numbers = [n - taken * each for n, each in zip(numbers, bundle.workers)]
         saved += taken * bundle.nodes
-    return replace(instance, numbers=tuple(numbers), _ranks={}), saved
+    return instance._replace(numbers=tuple(numbers)), saved
 
 
 def _bundle(instance: Instance, picks: Sequence[int], pattern: Pattern) -> Bundle | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from taskgraph_workers.errors import Problem, counted
 from taskgraph_workers.launch.model import (
@@ -78,7 +77,7 @@ def _taken(mode: str | None, sizes: Mapping[str, Size | None]) -> str:
 
 def _without(unread: tuple[str, ...], answer: Size | None) -> Size | None:
     """An answer that is none for all tasks, since of some nobody knows what they take."""
-    return answer and replace(answer, exact=False, unread=unread)
+    return answer and answer._replace(exact=False, unread=unread)
 
 
 def _not_counted(unread: Sequence[str]) -> Problem:
@@ -111,7 +110,7 @@ def _sizes(
         packed = packed_size(groups, node, both)
         sure = certain_size(groups, node, packed, both)
         if sure.nodes < packed.nodes:
-            packed = replace(packed, nodes=sure.nodes)
+            packed = packed._replace(nodes=sure.nodes)
         sizes["packed"], sizes["certain"] = packed, sure
         if stages:
             sizes["useful"] = useful_size(groups, node, stages, packed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import replace
 
 import pytest
 from merlin_values import a_spec, a_step, a_worker, told
@@ -12,8 +11,8 @@ from merlin_values import a_spec, a_step, a_worker, told
 from taskgraph_workers.launch.merlin.ask import ask
 from taskgraph_workers.launch.merlin.model import Batch
 from taskgraph_workers.launch.merlin.options import Options
-from taskgraph_workers.launch.model import Demand, Header, LaunchError
-from taskgraph_workers.machines import Node
+from taskgraph_workers.launch.model import Demand, LaunchError
+from taskgraph_workers.machines import Header, Node
 
 
 def example(**fields):
@@ -67,12 +66,12 @@ def test_workers_that_hold_gpus_try_to_tell_them():
 
 def test_the_header_is_that_of_the_issue():
     """Job name and output are those of the originating issue unless the spec says others."""
-    batch = Batch("slurm", nodes=3, queue="pdebug", bank="b", walltime_s=60, qos="high")
+    batch = Batch("slurm", Header(nodes=3, queue="pdebug", bank="b", walltime_s=60, qos="high"))
     asked = ask(a_spec(a_step("a"), a_worker("w", number=1), batch=batch))
     assert asked.header == Header(
         "Merlin", 3, "merlin_workers_{id}.out", "pdebug", "b", 60, qos="high"
     )
-    named = Batch("slurm", name="mine", output="out/%j.txt")
+    named = Batch("slurm", Header(name="mine", output="out/%j.txt"))
     header = ask(a_spec(a_step("a"), a_worker("w", number=1), batch=named)).header
     assert (header.name, header.output) == ("mine", "out/{id}.txt")
 
@@ -107,14 +106,14 @@ def test_the_work_is_done_when_merlin_monitor_says_so():
 )
 def test_numbers(fields, number, why):
     """`number` counts, else nodes times concurrency, each from where Merlin takes it."""
-    spec = a_spec(a_step("a"), a_worker("w", **fields), batch=Batch(nodes=3))
+    spec = a_spec(a_step("a"), a_worker("w", **fields), batch=Batch(header=Header(nodes=3)))
     group = ask(spec, Options(nodes=7, node=Node(36))).groups[0]
     assert (group.number, group.why) == (number, why)
 
 
 def test_a_task_that_takes_whole_nodes_takes_their_cores():
     """However large they are; where that is unknown it takes what it says."""
-    spec = a_spec(replace(a_step("a"), demand=Demand("a", cores=2, whole=True)), a_worker("w"))
+    spec = a_spec(a_step("a")._replace(demand=Demand("a", cores=2, whole=True)), a_worker("w"))
     cores = [
         ask(spec, Options(node=node)).groups[0].demands[0].cores
         for node in (Node(36), Node(gpus=4), None)
@@ -124,7 +123,7 @@ def test_a_task_that_takes_whole_nodes_takes_their_cores():
 
 def test_steps_that_can_not_be_read_stay_known():
     """By their names, beside the demands of the others."""
-    spec = a_spec(replace(a_step("a"), demand=None), a_step("b"), a_worker("w"))
+    spec = a_spec(a_step("a")._replace(demand=None), a_step("b"), a_worker("w"))
     (group,) = ask(spec).groups
     assert (group.unread, [each.step for each in group.demands]) == (("a",), ["b"])
 

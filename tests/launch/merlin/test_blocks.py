@@ -6,6 +6,7 @@ import pytest
 from merlin_texts import HEAD, STUDY, faults, hints, notes, read
 
 from taskgraph_workers.launch.merlin.model import Batch, Worker
+from taskgraph_workers.machines import Header
 
 
 def batch(text: str) -> Batch:
@@ -23,9 +24,10 @@ def test_a_batch_block():
         " flux_start_opts: -o, launch_pre: x, launch_args: y, worker_launch: z, output: o.%j}"
     )
     assert found == Batch(
-        **{"type": "flux", "nodes": 4, "queue": "q", "bank": "b", "shell": "/bin/tcsh"},
-        **{"flux_path": "/f", "flux_start_opts": "-o", "launch_pre": "x", "launch_args": "y"},
-        **{"worker_launch": "z", "name": "n", "output": "o.%j", "line": 2},
+        "flux",
+        Header(nodes=4, queue="q", bank="b", name="n", output="o.%j"),
+        **{"shell": "/bin/tcsh", "flux_path": "/f", "flux_start_opts": "-o", "launch_pre": "x"},
+        **{"launch_args": "y", "worker_launch": "z", "line": 2},
     )
 
 
@@ -38,7 +40,7 @@ def test_an_empty_value_is_none():
 def test_header_keys_that_merlin_drops(key: str):
     """They reach the header of the script, and it is told that Merlin has no use for them."""
     spec = read(f"{HEAD}batch: {{{key}: x}}\n{STUDY}")
-    assert getattr(spec.batch, key) == "x"
+    assert getattr(spec.batch.header, key) == "x"
     assert notes(spec) == [
         f"2: batch.{key}: Merlin drops {key!r}; launch puts it into the header of the script"
     ]
@@ -61,7 +63,7 @@ def test_keys_that_nobody_knows():
 def test_values_that_are_no_texts():
     """Merlin refuses them; what is meant is plain."""
     spec = read(f"{HEAD}batch: {{bank: 0123, queue: on}}\n{STUDY}")
-    assert (spec.batch.bank, spec.batch.queue) == ("0123", "on")
+    assert (spec.batch.header.bank, spec.batch.header.queue) == ("0123", "on")
     assert [hint for hint in hints(spec.notes) if "in quotes: " in hint]
     assert faults(f"{HEAD}batch: {{queue: [a]}}\n{STUDY}") == [
         "2: batch.queue: must be a text, not a list"
@@ -83,7 +85,7 @@ def test_all_nodes(nodes: str):
     """Merlin's documentation has it and Merlin refuses it: it is as if nothing were written."""
     text = f"{HEAD}env: {{variables: {{N: all}}}}\nbatch: {{nodes: {nodes}}}\n{STUDY}"
     spec = read(text)
-    assert spec.batch.nodes is None
+    assert spec.batch.header.nodes is None
     assert "Merlin refuses nodes: all" in notes(spec)[0]
 
 
@@ -95,7 +97,7 @@ def test_a_worker():
     )
     assert (found.name, found.args, found.steps) == ("w", "-l INFO", ("s",))
     assert (found.nodes, found.number, found.machines) == (2, 3, ("a", "b"))
-    assert found.batch == Batch(type="slurm", queue="q", line=4)
+    assert found.batch == Batch("slurm", Header(queue="q"), line=4)
     assert (found.line, set(found.lines.values())) == (4, {4})
 
 

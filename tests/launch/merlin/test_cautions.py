@@ -12,6 +12,7 @@ from taskgraph_workers.errors import Problem
 from taskgraph_workers.launch.merlin.ask import ask
 from taskgraph_workers.launch.merlin.model import Batch
 from taskgraph_workers.launch.merlin.options import Options
+from taskgraph_workers.machines import Header
 
 QUIET = {"args": "-c 1 --prefetch-multiplier 1", "lines": {"args": 21, "steps": 22, "nodes": 23}}
 
@@ -33,7 +34,7 @@ def test_a_plain_spec_is_met_with_silence():
     """A spec that Merlin runs as it says has no warning at all."""
     steps = [a_step("a", "q", nodes=2, walltime_s=60), a_step("b", "p", depends=("a",))]
     workers = [a_worker("w", "a", **QUIET), a_worker("v", "b", **QUIET)]
-    assert notes(*steps, *workers, batch=Batch("slurm", walltime_s=60)) == ()
+    assert notes(*steps, *workers, batch=Batch("slurm", Header(walltime_s=60))) == ()
 
 
 def test_a_group_that_never_starts():
@@ -154,10 +155,11 @@ def test_several_needs_of_gpus_on_slurm():
 def test_steps_longer_than_the_job():
     """A step whose walltime is beyond that of the allocation is named, the longest of them."""
     steps = [a_step("a", walltime_s=7200, line=1), a_step("b", walltime_s=9000)]
-    said = only(*steps, a_worker("w", **QUIET), batch=Batch(walltime_s=3600))
+    said = only(*steps, a_worker("w", **QUIET), batch=Batch(header=Header(walltime_s=3600)))
     assert said.message == "a task of b may take 2:30:00, but the job ends after 1:00:00"
     longer = Options(walltime_s=9000, folder="/x")
-    assert notes(*steps, a_worker("w", **QUIET), batch=Batch(walltime_s=60), options=longer) == ()
+    short = Batch(header=Header(walltime_s=60))
+    assert notes(*steps, a_worker("w", **QUIET), batch=short, options=longer) == ()
 
 
 def test_tasks_of_more_than_a_day():

@@ -11,6 +11,7 @@ from taskgraph_workers.launch.merlin.ask import ask
 from taskgraph_workers.launch.merlin.model import Batch
 from taskgraph_workers.launch.merlin.options import Options
 from taskgraph_workers.launch.model import Ask, LaunchError
+from taskgraph_workers.machines import Header
 
 
 def asked(*parts: Any, options: Options | None = None, **fields: Any) -> Ask:
@@ -113,7 +114,7 @@ def test_the_prefix_can_be_another():
     assert found.groups[0].queues == ("x_q",)
 
 
-OWN = Batch("slurm", nodes=2, queue="gpu", line=7)
+OWN = Batch("slurm", Header(nodes=2, queue="gpu"), line=7)
 
 
 def test_a_group_with_its_own_batch_is_another_allocation():
@@ -129,7 +130,7 @@ def test_a_group_with_its_own_batch_is_another_allocation():
 
 def test_equal_batches_are_one_allocation():
     """Batch blocks that say the same belong together, wherever they stand; theirs is the header."""
-    same = Batch("slurm", nodes=2, queue="gpu", line=17)
+    same = Batch("slurm", Header(nodes=2, queue="gpu"), line=17)
     found = asked(
         a_step("a", "q"),
         a_step("b", "p"),

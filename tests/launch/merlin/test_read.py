@@ -40,9 +40,9 @@ def test_a_whole_spec():
     spec = read(WHOLE.replace("NAME: study_$(N), N: 3", "N: 3, NAME: study_$(N)"))
     assert (spec.name, spec.rows, spec.values) == ("study_3", 2, {"P": ("1", "2")})
     assert (spec.columns, spec.samples, spec.overlap, spec.workers_line) == (("X",), None, True, 18)
-    batch = spec.batch
-    assert (batch.type, batch.nodes, batch.queue, batch.bank) == ("slurm", 2, "pdebug", "b")
-    assert (batch.walltime_s, batch.reservation, batch.line) == (3600, "r", 3)
+    batch, header = spec.batch, spec.batch.header
+    assert (batch.type, header.nodes, header.queue, header.bank) == ("slurm", 2, "pdebug", "b")
+    assert (header.walltime_s, header.reservation, batch.line) == (3600, "r", 3)
     one, two = spec.steps
     assert (one.queue, one.queue_line, one.line, one.samples) == ("q_3", 11, 9, True)
     assert (two.queue, two.queue_line, two.depends, two.samples) == ("merlin", 0, ("one",), False)
@@ -167,7 +167,7 @@ def test_a_file_that_is_not_there():
 def test_a_key_that_stands_twice_is_told():
     """Merlin takes the last of them, as YAML does."""
     spec = read(HEAD + "batch: {queue: a, queue: b}\n" + STUDY)
-    assert spec.batch.queue == "b"
+    assert spec.batch.header.queue == "b"
     assert notes(spec) == [
         "2: batch.queue: this key stands on line 2 already; YAML takes the last only"
     ]

@@ -26,7 +26,7 @@ def test_a_walltime_as_merlin_reads_it(text: str, seconds: int):
     """``[[d:]h:]m:s``, or seconds; a variable may stand for it. Nothing is to be said of these."""
     variables = "env: {variables: {W: '00:25:00'}}\n"
     spec = read(f"{HEAD}{variables}batch: {{walltime: {text}}}\n{STUDY}")
-    assert (spec.batch.walltime_s, spec.notes) == (seconds, ())
+    assert (spec.batch.header.walltime_s, spec.notes) == (seconds, ())
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_walltime_as_merlin_reads_it(text: str, seconds: int):
 def test_a_walltime_that_is_taken_otherwise(text: str, seconds: int, told: str, hint: str):
     """It is read as it is meant, and what Merlin would do is said, with what to write."""
     spec = read(f"{HEAD}batch: {{walltime: {text}}}\n{STUDY}")
-    assert spec.batch.walltime_s == seconds
+    assert spec.batch.header.walltime_s == seconds
     (note,) = spec.notes
     assert (note.line, note.path) == (2, ("batch", "walltime"))
     assert note.message.startswith(told)

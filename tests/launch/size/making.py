@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
 
 from taskgraph_workers.launch.model import Demand, WorkerGroup
@@ -62,7 +60,7 @@ def mixed(draw: st.DrawFn, workers: int = 5) -> tuple[list[WorkerGroup], list[Wo
             left -= number
             some = draw(st.lists(demands(node), min_size=1, max_size=2, unique_by=lambda d: d.step))
             if not launcher:
-                some = [replace(each, nodes=1, launcher=False) for each in some]
+                some = [each._replace(nodes=1, launcher=False) for each in some]
             both[-1].append(group(next(names), number, *some))
             if left < 2:
                 break

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from taskgraph_workers.launch.model import Demand, LaunchError, Stage, WorkerGroup
@@ -191,8 +189,8 @@ def test_workers_none_of_whose_steps_is_sized_take_the_nodes_that_are_written():
 def test_steps_that_nobody_can_read_make_no_answer_exact():
     """They count for nothing beside those that are sized, which a warning says by their names."""
     whole, part = example()
-    part = replace(part, unread=("odd", "even"))
-    found = size([whole, part, group("w", 0), replace(group("x", 1), unread=("odd",))], SMALL)
+    part = part._replace(unread=("odd", "even"))
+    found = size([whole, part, group("w", 0), group("x", 1)._replace(unread=("odd",))], SMALL)
     assert found.nodes == 5
     assert {each.exact for each in found.sizes.values() if each} == {False}
     assert {each.unread for each in found.sizes.values() if each} == {("odd", "even")}
@@ -200,7 +198,7 @@ def test_steps_that_nobody_can_read_make_no_answer_exact():
     assert "what tasks of odd and even take can't be told" in note.message
     assert note.severity == "warning"
     # Of a group without workers there is nothing to be told.
-    assert size([whole, replace(part, number=0)], SMALL).notes == ()
+    assert size([whole, part._replace(number=0)], SMALL).notes == ()
 
 
 def test_all_tasks_that_fit_nowhere_are_refused_at_once():
