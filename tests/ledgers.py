@@ -110,6 +110,5 @@ def program(code: str, *args: object, failpoint: str = "") -> subprocess.Popen[s
     path = os.pathsep.join([str(root), str(root.parent)])
     env = {**os.environ, "PYTHONPATH": path, VARIABLE: failpoint}
     command = [sys.executable, "-c", code, *map(str, args)]
-    return subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,9 @@ _NEVER = {
 # PostgreSQL: a serialization failure, a deadlock. Whoever meets one is to try again.
 _AGAIN = frozenset({"40001", "40P01"})
 
+# How often a lock is looked at that SQLite does not wait for.
+_NAP_S = 0.01
+
 
 def sqlite_engine(file: Path, journal: str, busy_s: float) -> Engine:
     """An engine on a file, with transactions that are durable when they are committed."""
@@ -43,7 +47,7 @@ def sqlite_engine(file: Path, journal: str, busy_s: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _connected(raw: Any, _: Any) -> None:
-        raw.execute(f"PRAGMA journal_mode={journal}")
+        _set_journal(raw, journal, busy_s)
         raw.execute("PRAGMA synchronous=FULL")
 
     @event.listens_for(engine, "begin")
@@ -53,6 +57,22 @@ def sqlite_engine(file: Path, journal: str, busy_s: float) -> Engine:
         conn.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     return engine
+
+
+def _set_journal(raw: sqlite3.Connection, journal: str, busy_s: float) -> None:
+    """Set how it is kept, waiting for a connection that does just that to a new file.
+
+    SQLite itself doesn't: it says at once that the file is locked, as both may want to write.
+    """
+    until = time.monotonic() + busy_s
+    while True:
+        try:
+            raw.execute(f"PRAGMA journal_mode={journal}")
+            return
+        except sqlite3.OperationalError as error:
+            if "is locked" not in str(error) or time.monotonic() > until:
+                raise
+        time.sleep(_NAP_S)
 
 
 def insert_new(conn: Connection, table: Table, values: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -106,18 +107,44 @@ def test_a_migration_that_is_killed_has_not_happened(tmp_path: Path):
         assert ledger.migrated_from == 1
 
 
+OPENER = """
+import sys
+from ledgers import ask
+from taskgraph_workers.dispatch.ledger.database import open_ledger
+for folder in sys.stdin:
+    with open_ledger(folder.rstrip()) as ledger:
+        print(ask(ledger, sys.argv[1]).result, flush=True)
+"""
+
+
 def test_many_may_open_a_ledger_for_the_first_time_at_once(tmp_path: Path):
     """Dispatchers that start together make, or take forward, one ledger."""
-    make(tmp_path / "old", VERSION1)
-    code = (
-        "import sys\n"
-        "from ledgers import ask\n"
-        "from taskgraph_workers.dispatch.ledger.database import open_ledger\n"
-        "print(ask(open_ledger(sys.argv[1]), sys.argv[2]).result)"
+    runs = [program(OPENER, f"r{number}") for number in range(8)]
+    for number in range(20):
+        folder = tmp_path / str(number)
+        if number % 2:
+            make(folder, VERSION1)
+        for run in runs:
+            assert run.stdin is not None
+            run.stdin.write(f"{folder}\n")
+            run.stdin.flush()
+        assert [run.stdout and run.stdout.readline() for run in runs] == ["accepted\n"] * 8
+    assert [run.communicate() for run in runs] == [("", "")] * 8
+
+
+def test_who_makes_a_ledger_is_waited_for(tmp_path: Path):
+    """Also where SQLite itself would not: a new file is locked while its journal is set."""
+    tmp_path.joinpath("state").mkdir()
+    first = sqlite3.connect(
+        tmp_path / "state" / NAME, isolation_level=None, check_same_thread=False
     )
-    for name in ("old", "new"):
-        runs = [program(code, tmp_path / name, f"r{number}") for number in range(4)]
-        assert [run.communicate() for run in runs] == [("accepted\n", "")] * 4
+    first.execute("BEGIN IMMEDIATE")
+    done = threading.Timer(0.3, lambda: first.execute("ROLLBACK"))
+    done.start()
+    with open_ledger(tmp_path / "state") as ledger:
+        assert ask(ledger).result == "accepted"
+    done.join()
+    first.close()
 
 
 def test_a_newer_ledger_is_refused(tmp_path: Path):
