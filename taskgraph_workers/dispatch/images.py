@@ -45,6 +45,20 @@ def name_of(image: str) -> str | None:
     return found["name"]
 
 
+def fault_of(image: str) -> str:
+    """What keeps a text from being an image's name, behind a colon; nothing if that is not plain.
+
+    >>> fault_of("Team/Trainer"), fault_of("team/trainer")
+    (': it has capital letters', '')
+    """
+    if "://" in image:
+        return ": it begins with a scheme"
+    if image != image.strip():
+        return ": it begins or ends with a blank"
+    is_capital = name_of(image) is None and name_of(image.lower()) is not None
+    return ": it has capital letters" if is_capital else ""
+
+
 def is_allowed(image: str, patterns: tuple[str, ...]) -> bool:
     """Whether one of the patterns matches the image from its beginning to its end.
 

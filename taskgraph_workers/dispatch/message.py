@@ -7,15 +7,16 @@ to the size of the message, and says of each fault what is wrong, without the va
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
+from taskgraph_workers.dispatch.meant import inside, layers, near, shown
 from taskgraph_workers.dispatch.model import Message, Refused
 
 #: The largest message that is read, in bytes: what Azure Service Bus and SQS carry.
@@ -32,8 +33,14 @@ _MOST_DIGITS = 1100
 #: The fields that a message must have, and the one that it may have.
 REQUEST_ID, SKU, IMAGE = "requestId", "trainingVmSku", "trainingImage"
 CONTAINER, BASE_MODEL = "trainingImagesContainer", "trainingBaseModelBlobId"
+NEEDED = (REQUEST_ID, SKU, IMAGE, CONTAINER)
 
 _TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+# Categories of characters: those that no table can show, and those that nobody sees; and the
+# characters that turn the direction of what is shown behind them.
+_CONTROLS, _UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"}), frozenset({"Cf", "Zs"})
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 _NOT_JSON = "the message is not JSON"
 
@@ -49,17 +56,18 @@ class _Bad(ValueError):
 def read(body: bytes) -> Message | Refused:
     """The start message that these bytes are, or why they can never be one."""
     known = None
+    doubled: list[str] = []
+    unfit: list[str] = []
     try:
-        value, doubled = _parsed(body)
+        value = _parsed(body, doubled, unfit)
         if not isinstance(value, dict):
-            raise _Bad("not-an-object", f"the message is {_type(value)}, not an object")
+            raise _Bad("not-an-object", _no_object(value))
         known = None if REQUEST_ID in doubled else _good_id(value.get(REQUEST_ID))
+        _check(value, doubled, unfit)
         digest = digest_of(canonical(value))
-        if doubled:
-            raise _Bad("bad-value", f"the message says {_shown(doubled[0])} twice")
     except _Bad as bad:
         return Refused(bad.code, bad.reason, digest_of(body), known)
-    faults = list(_faults(value))
+    faults = _elsewhere(value) or list(_faults(value))
     if faults:
         return Refused(faults[0][0], "; ".join(reason for _, reason in faults), digest, known)
     base = value.get(BASE_MODEL) or None
@@ -132,12 +140,15 @@ def end_message(
 # --- from bytes to a value ---
 
 
-def _parsed(body: bytes) -> tuple[Any, list[str]]:
-    """The JSON value, and the keys that one of its objects says twice. Raises _Bad."""
+def _parsed(body: bytes, doubled: list[str], unfit: list[str]) -> Any:
+    """The JSON value. Raises _Bad.
+
+    Into ``doubled`` come keys that one of its objects says twice, into ``unfit`` what is wrong with
+    its numbers: such a message can be read so far that its sender can be told.
+    """
     if len(body) > MOST_BYTES:
         raise _Bad("too-large", f"the message has {len(body)} bytes; {MOST_BYTES} is the limit")
     text = _decoded(body)
-    doubled: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(items)
@@ -146,66 +157,75 @@ def _parsed(body: bytes) -> tuple[Any, list[str]]:
             doubled.extend(key for key, count in counts.items() if count > 1)
         return made
 
+    def number(of: Callable[[str], Any], digits: str) -> Any:
+        if len(digits) > _MOST_DIGITS:
+            return unfit.append(f"a number with {len(digits)} digits")
+        value = of(digits)
+        is_fit = isinstance(value, int) or math.isfinite(value)
+        return value if is_fit else unfit.append("a number that is too large")
+
     try:
-        value = json.loads(
+        return json.loads(
             text,
             object_pairs_hook=pairs,
-            parse_int=_integer,
-            parse_float=_float,
-            parse_constant=_constant,
+            parse_int=partial(number, int),
+            parse_float=partial(number, float),
+            parse_constant=lambda name: unfit.append(f"{name}, which is no JSON number"),
         )
     except json.JSONDecodeError as error:
-        where = f"{error.msg}, line {error.lineno} column {error.colno}"
-        raise _Bad("not-json", f"{_NOT_JSON}: {where}{_wrapped(body)}") from None
+        raise _Bad("not-json", f"{_NOT_JSON}: {_broken(error, text)}{_wrapped(body)}") from None
     except RecursionError:
         raise _too_deep() from None
-    _check_depth(value)
-    return value, doubled
 
 
 def _decoded(body: bytes) -> str:
     if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        raise _Bad("not-json", f"{_NOT_JSON}: it begins with a byte order mark")
+        raise _Bad("not-json", f"{_NOT_JSON}: it begins with a byte order mark{_wrapped(body)}")
     try:
         return body.decode()
-    except UnicodeDecodeError:
-        raise _Bad("not-json", f"{_NOT_JSON}: it is not UTF-8") from None
+    except UnicodeDecodeError as error:
+        where = f"it is not UTF-8, see byte {error.start + 1}"
+        raise _Bad("not-json", f"{_NOT_JSON}: {where}{_wrapped(body)}") from None
+
+
+def _broken(error: json.JSONDecodeError, text: str) -> str:
+    """What is wrong with a text that is no JSON."""
+    where, rest = f"line {error.lineno} column {error.colno}", text[error.pos :]
+    begin = text.lstrip(" \t\r\n")[:1]
+    if not begin:
+        return "it is empty"
+    if begin not in '{["':
+        return "it does not begin with {"
+    if error.msg.startswith("Extra data"):
+        if rest.startswith("{"):
+            return f"a second one begins in it, {where}: send each on its own"
+        return f"something follows its end, {where}"
+    what = error.msg[: -len(" at")] if error.msg.endswith(" at") else error.msg
+    return f"{what}, {where}"
 
 
 def _wrapped(body: bytes) -> str:
-    """A word more where the text is base64 of what may be a message, as some SDKs send it."""
-    try:
-        inner = base64.b64decode(body.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        return ""
-    return "; it looks like base64: send the text itself" if inner.lstrip()[:1] == b"{" else ""
+    """A word more where it is what may be a message, as some libraries send it."""
+    found = layers(body)
+    return f"; it looks like {found}: send the text itself, in UTF-8" if found else ""
 
 
-def _integer(text: str) -> int:
-    _check_digits(text)
-    return int(text)
+def _no_object(value: Any) -> str:
+    what = f"the message is {_type(value)}, not an object"
+    where = inside(value, NEEDED)
+    if isinstance(value, str) and inside([value], NEEDED):
+        where = "its quotes"
+    return f"{what}; there is one in {where}: send that alone" if where else what
 
 
-def _float(text: str) -> float:
-    _check_digits(text)
-    value = float(text)
-    if math.isinf(value):
-        raise _Bad("bad-value", "the message has a number that is too large")
-    return value
-
-
-def _check_digits(text: str) -> None:
-    if len(text) > _MOST_DIGITS:
-        raise _Bad("bad-value", f"the message has a number with {len(text)} digits")
-
-
-def _constant(text: str) -> NoReturn:
-    raise _Bad("not-json", f"{_NOT_JSON}: {text} is no JSON number")
-
-
-def _check_depth(value: Any) -> None:
+def _check(value: Any, doubled: Sequence[str], unfit: Sequence[str]) -> None:
+    """Raises _Bad for what no two readers would understand alike."""
+    if unfit:
+        raise _Bad("bad-value", f"the message has {unfit[0]}")
     if is_deep(value):
         raise _too_deep()
+    if doubled:
+        raise _Bad("bad-value", f"the message says {shown(doubled[0])} twice")
 
 
 def _inside(value: Any) -> Iterator[Any]:
@@ -224,11 +244,12 @@ def _too_deep() -> _Bad:
 
 def _faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """All that is wrong with the fields: a code and a reason each."""
-    for name in (REQUEST_ID, SKU, IMAGE, CONTAINER, BASE_MODEL):
+    for name in (*NEEDED, BASE_MODEL):
         said = value.get(name)
         if said is None:
-            if name != BASE_MODEL:
-                yield "missing-field", f"{name} is missing"
+            what = _missing(name, value)
+            if what:
+                yield "missing-field", what
         elif not isinstance(said, str):
             yield "wrong-type", f"{name} is {_type(said)}, not text"
         elif said or name != BASE_MODEL:
@@ -236,6 +257,25 @@ def _faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             what = what or (name != REQUEST_ID and _substitution(said)) or ""
             if what:
                 yield "bad-value", f"{name} {what}"
+
+
+def _missing(name: str, value: Mapping[str, Any]) -> str:
+    """What is wrong where a field is not said: nothing, if it need not be and is not misspelled.
+
+    A training without the model that it was to begin with would cost hours, and tell nobody.
+    """
+    others = (key for key in value if key not in (*NEEDED, BASE_MODEL))
+    meant = None if name in value else near(name, others)
+    if meant is not None:
+        return f"{name} is missing, but there is {shown(meant)}"
+    return f"{name} is missing" if name in NEEDED else ""
+
+
+def _elsewhere(value: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with an envelope around a message: a code and a reason."""
+    where = "" if any(name in value for name in NEEDED) else inside(value, NEEDED)
+    what = f"the message is inside of another, in {where}: send that alone"
+    return [("missing-field", what)] if where else []
 
 
 def _good_id(value: Any) -> str | None:
@@ -250,11 +290,12 @@ def _text_fault(value: object, most: int) -> str:
         return "is empty"
     if len(value) > most:
         return f"has {len(value)} characters; {most} is the limit"
-    if not value.isprintable() and any(
-        unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} for char in value
-    ):
+    if value.isprintable():
+        return ""
+    kinds = {unicodedata.category(char) for char in value}
+    if kinds & _CONTROLS or not _TURNING.isdisjoint(value):
         return "has a control character"
-    return ""
+    return "" if kinds - _UNSEEN else "is empty"
 
 
 def _substitution(value: str) -> str:
@@ -265,8 +306,3 @@ def _substitution(value: str) -> str:
 
 def _type(value: object) -> str:
     return "null" if value is None else _TYPES.get(type(value), "text")
-
-
-def _shown(key: str) -> str:
-    """A key for a reason: short, and plain ASCII."""
-    return ascii(key if len(key) <= 40 else key[:40] + "...")

@@ -15,9 +15,16 @@ from taskgraph_workers.config.environment import (
 )
 from taskgraph_workers.config.selection import read_selection
 from taskgraph_workers.detect import Detect, render
-from taskgraph_workers.dispatch.images import is_allowed, name_of
+from taskgraph_workers.dispatch.images import fault_of, is_allowed, name_of
 from taskgraph_workers.dispatch.model import Message, Placed, Refused
-from taskgraph_workers.errors import TOP, ConfigError, PlacementError, Problem, WorkersError
+from taskgraph_workers.errors import (
+    TOP,
+    ConfigError,
+    PlacementError,
+    Problem,
+    WorkersError,
+    did_you_mean,
+)
 from taskgraph_workers.keyed import pick
 from taskgraph_workers.model import Choice, Config, Context, Dispatch, Placement, Selection
 from taskgraph_workers.resolve import choose, level_problem, resolve, task_env, unmet
@@ -67,12 +74,9 @@ def place(
     if choice is None:
         choice = choice_of(config, trust_domain=trust_domain)
     dispatch = _dispatch(config)
-    if message.sku not in dispatch.skus:
-        return _refused(message, UNKNOWN_SKU, "this trainingVmSku is not known here")
-    if name_of(message.image) is None:
-        return _refused(message, NOT_ALLOWED, "trainingImage is no name of an image")
-    if not is_allowed(message.image, dispatch.images):
-        return _refused(message, NOT_ALLOWED, "this trainingImage is not allowed here")
+    unknown = _unknown(dispatch, message)
+    if unknown is not None:
+        return unknown
     context = _context(dispatch, trust_domain, message.image, message.sku)
     try:
         placement = resolve(config, dispatch.skus[message.sku], choice, context)
@@ -143,6 +147,23 @@ def _selections(
     default, _ = pick(config.select.default, context, (*TOP, "select", "default"))
     if default is not None:
         yield default
+
+
+def _unknown(dispatch: Dispatch, message: Message) -> Refused | None:
+    """Why what a message asks for is not to be had here; None where it is."""
+    image, skus = message.image, dispatch.skus
+    if message.sku not in skus:
+        hint = did_you_mean(message.sku, skus) or "none is"
+        return _refused(message, UNKNOWN_SKU, f"this trainingVmSku is not known here; {hint}")
+    name = name_of(image)
+    if name is None:
+        return _refused(
+            message, NOT_ALLOWED, f"trainingImage is no name of an image{fault_of(image)}"
+        )
+    if is_allowed(image, dispatch.images):
+        return None
+    tagged = " with this tag or digest" if is_allowed(name, dispatch.images) else ""
+    return _refused(message, NOT_ALLOWED, f"this trainingImage is not allowed here{tagged}")
 
 
 def _refused(message: Message, code: str, reason: str) -> Refused:

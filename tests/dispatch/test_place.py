@@ -128,7 +128,20 @@ def test_skus_are_exact(sku: str, worker: str):
 def test_an_unknown_sku_is_refused(sku: str):
     """Neither patterns, nor a default, nor worker names count."""
     refused = ask(sku=sku)
-    assert refused == Refused("unknown-sku", "this trainingVmSku is not known here", "d", "r-1")
+    assert isinstance(refused, Refused)
+    assert (refused.code, refused.digest, refused.request_id) == ("unknown-sku", "d", "r-1")
+    assert refused.reason.startswith("this trainingVmSku is not known here; ")
+
+
+@pytest.mark.parametrize(
+    ("sku", "hint"),
+    [("ND6 ", "did you mean 'ND6'?"), ("Standard", "there is: 6, NC6, ND6, nc6")],
+)
+def test_a_sender_is_told_what_it_may_ask_for(sku: str, hint: str):
+    """Names of the configuration; what the message says is not repeated."""
+    refused = ask(sku=sku)
+    assert isinstance(refused, Refused)
+    assert refused.reason == f"this trainingVmSku is not known here; {hint}"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +154,10 @@ def test_an_unknown_sku_is_refused(sku: str):
         ("registry.example.com/../a", "trainingImage is no name of an image"),
         ("registry.example.com/a b", "trainingImage is no name of an image"),
         ("registryXexample.com/a", "this trainingImage is not allowed here"),
+        ("a/x:2", "this trainingImage is not allowed here with this tag or digest"),
+        ("docker://a/x", "trainingImage is no name of an image: it begins with a scheme"),
+        ("a/x ", "trainingImage is no name of an image: it begins or ends with a blank"),
+        ("A/X", "trainingImage is no name of an image: it has capital letters"),
     ],
 )
 def test_an_image_that_is_not_allowed(image: str, reason: str):
