@@ -168,6 +168,18 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:MOST_NAMES]) + more
 
 
+def all_of(names: Iterable[str]) -> str:
+    """Names as a sentence has them, in their order, some of them where they are many.
+
+    >>> all_of(["a"]), all_of(["a", "b"]), all_of(["a", "b", "c", "d", "e"])
+    ('a', 'a and b', 'a, b, c and 2 more')
+    """
+    known = list(names)
+    if len(known) > 4:
+        known = [*known[:3], f"{len(known) - 3} more"]
+    return " and ".join([", ".join(known[:-1]), *known[-1:]] if known[1:] else known)
+
+
 def counted(number: int, thing: str) -> str:
     """A number of things for a message.
 

@@ -6,15 +6,12 @@ import argparse
 import os
 import re
 import sys
-from contextlib import suppress
 from typing import Any
 
 from taskgraph_workers.cli import launch_jobs, options
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
-
-#: The ways to size, as in :mod:`taskgraph_workers.launch.model`, which is slower to load.
-_MODES = ("exclusive", "packed", "certain", "useful")
+from taskgraph_workers.texts import write_whole
 
 _USAGE = """\
 taskgraph-workers launch SPEC.yaml [options]
@@ -60,6 +57,7 @@ def add_parser(subparsers: Any) -> None:
     group.add_argument("--profile", metavar="PROFILE", help="as if this were chosen: number: auto")
     options.add_output(parser)
     launch_jobs.add_verbs(parser)
+    parser.set_defaults(verbs=tuple(parser.verbs))
 
 
 def _add_acts(parser: argparse.ArgumentParser) -> None:
@@ -70,19 +68,22 @@ def _add_acts(parser: argparse.ArgumentParser) -> None:
     )
     add("--test", action="store_true", help="ask the scheduler whether it would take the job")
     add("--submit", action="store_true", help="submit the script, and print the job's id")
+    add("--force", action="store_true", help="with --submit: also what would not run as it is")
     add("-o", "--script", metavar="FILE", help="write the script to a file, or into a folder")
     add("--corrected", metavar="FILE", help="write the spec as it ought to be to a new file, too")
     launch_jobs.add_folder(group)
 
 
 def _add_sizing(parser: argparse.ArgumentParser) -> None:
+    from taskgraph_workers.launch.model import MODES
+
     group = parser.add_argument_group("how large")
     add = group.add_argument
     add("--nodes", metavar="N", type=int, help="so many nodes, whatever comes out")
     add("--node", metavar="HAS", help="what a node has: cores=36,gpus=4,memory=256GiB")
     add(
         "--mode",
-        choices=_MODES,
+        choices=MODES,
         help="whole nodes for each task; all mixtures of tasks fit; in any order; no more than "
         "there are tasks (default: packed, else exclusive)",
     )
@@ -127,14 +128,11 @@ def _add_end(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, output: Output) -> int:
-    """Print the script, or do what was asked for instead; 1 where the scheduler refuses it."""
+    """Print the script, or do what was asked for instead; 1 where it is refused."""
     from taskgraph_workers.cli import launch_notes, launched, launching
 
     _spec_behind_vars(args)
-    if args.size and (args.submit or args.test):
-        acts = "--submit" if args.submit else "--test"
-        what = f"--size only shows how many nodes, and {acts} acts: say one of them"
-        raise WorkersError(Problem(what))
+    _check(args)
     try:
         plan = launching.plan(args, output)
     except WorkersError as error:
@@ -160,6 +158,20 @@ def run(args: argparse.Namespace, output: Output) -> int:
     return launch_jobs.submit(plan, text, args, output) if args.submit and not code else code
 
 
+def _check(args: argparse.Namespace) -> None:
+    """Raises WorkersError for options that don't go together, and for a command misspelled."""
+    if args.size and (args.submit or args.test):
+        acts = "--submit" if args.submit else "--test"
+        what = f"--size only shows how many nodes, and {acts} acts: say one of them"
+        raise WorkersError(Problem(what))
+    if args.force and not args.submit:
+        raise WorkersError(Problem("--force goes with --submit only"))
+    meant = options.meant(args.spec, args.verbs) if args.spec else ""
+    if meant:
+        what = f"there is no file {args.spec!r}, and no such command"
+        raise WorkersError(Problem(what, hint=meant))
+
+
 def _spec_behind_vars(args: argparse.Namespace) -> None:
     """``--vars A=1 demo.yaml``: the word without ``=`` is the spec. Raises WorkersError."""
     others = [word for word in args.vars if not re.match(r"\w+=", word)]
@@ -182,7 +194,7 @@ def write(file: str, text: str, extension: str) -> str:
         if os.path.exists(file) and not _is_ours(file):
             what = "is there already, and no script of launch"
             raise WorkersError(Problem(what, hint="move it away first", file=file))
-        _replace(file, text)
+        write_whole(file, text, program=True)
     except OSError as error:
         raise WorkersError(Problem(f"can't be written: {error.strerror}", file=file)) from None
     return file
@@ -196,17 +208,3 @@ def _is_ours(file: str) -> bool:
         return False
     with open(file, encoding="utf-8", errors="replace") as opened:
         return is_ours(opened.read())
-
-
-def _replace(file: str, text: str) -> None:
-    """Write a program as a whole or not at all. Raises OSError."""
-    part = f"{file}.part-{os.getpid()}"
-    try:
-        with open(part, "w", encoding="utf-8") as opened:
-            opened.write(text)
-        os.chmod(part, 0o755)
-        os.replace(part, file)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(part)
-        raise

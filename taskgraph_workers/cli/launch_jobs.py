@@ -75,7 +75,8 @@ def test(plan: Plan, text: str, output: Output) -> int:
 
     from taskgraph_workers.schedulers.run import run
 
-    output.problems(plan.blockers)
+    if output.quiet:  # else they are told among all that has to be said
+        output.problems(plan.blockers)
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, f"workers.{plan.scheduler.extension}")
         with open(file, "w", encoding="utf-8") as opened:
@@ -99,13 +100,18 @@ def test(plan: Plan, text: str, output: Output) -> int:
 
 
 def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> int:
-    """Submit the script, and print the job's id."""
+    """Submit the script, and print the job's id; 1 where something in it would not run."""
     from taskgraph_workers.cli import launch_notes, launching
     from taskgraph_workers.launch import jobs
     from taskgraph_workers.schedulers.run import run
 
-    if plan.blockers:
-        raise WorkersError(*plan.blockers)
+    wrong = launch_notes.wrong(plan)
+    if wrong and not args.force:
+        if output.quiet:
+            output.problems(plan.blockers)
+        hint = f"{_remedy(plan)}; --force submits it as it is"
+        output.problems([Problem(f"not submitted: {wrong}", hint=hint)])
+        return 1
     said = launched.as_json(plan)
     submission = jobs.Submission(text, {"version": 1, **said}, launching.job_of(plan))
     launch, state = jobs.submit(args.launches, submission, plan.scheduler, run)
@@ -113,14 +119,20 @@ def submit(plan: Plan, text: str, args: argparse.Namespace, output: Output) -> i
         output.json({**said, **_as_json(launch, state)})
     else:
         output.text(f"{launch.job}\n")
-    wrong = launch_notes.verdict(plan)
-    if wrong and output.quiet:
-        output.error(f"submitted on {wrong}")
     why = f" ({state.reason})" if state.reason else ""
     output.talk(f"job {launch.job} is {state.phase}{why}; kept in {launch.folder}")
     output.talk(f"its output: {_shown(launch.output_file)}")
     output.talk(f"next: taskgraph-workers launch status {launch.number}, launch stop")
     return 0
+
+
+def _remedy(plan: Plan) -> str:
+    """What may mend a launch of which something would not run."""
+    if plan.blockers:
+        return plan.blockers[0].hint or "ask for less"
+    if plan.ask.corrected is not None:
+        return "mend the spec (--corrected FILE writes it as it ought to be)"
+    return "mend the spec"
 
 
 def _shown(file: str | None) -> str:
@@ -223,9 +235,9 @@ def run_stop(args: argparse.Namespace, output: Output) -> int:
         what = f"launch {launch.number:04d} has no job: {state.reason or state.phase}"
         hint = "look whether the scheduler has its job" if lost.is_lost(launch) else ""
         raise WorkersError(Problem(what, hint=hint))
-    if not args.now:
-        output.talk(f"job {launch.job}: its workers end once their tasks are done; waiting")
-    stopped = jobs.stop(launch, schedulers.find(launch.scheduler), run, wait_s, args.now)
+    told = f"job {launch.job}: its workers end once their tasks are done; waiting"
+    scheduler = schedulers.find(launch.scheduler)
+    stopped = jobs.stop(launch, scheduler, run, wait_s, args.now, lambda: output.talk(told))
     if args.json:
         output.json({"how": stopped.how, **_as_json(launch, stopped.state)})
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from taskgraph_workers.cli.layout import Styled
 from taskgraph_workers.cli.output import Output
-from taskgraph_workers.errors import Problem, WorkersError, counted, dotted
+from taskgraph_workers.errors import Problem, WorkersError, all_of, counted, dotted
 
 if TYPE_CHECKING:
     from taskgraph_workers.cli.launching import Plan
@@ -47,8 +47,8 @@ def brief(problem: Problem) -> Problem:
     return problem._replace(message=message, path=(), column=0)
 
 
-def verdict(plan: Plan) -> str:
-    """What keeps something from running, in a line; nothing where all is well."""
+def wrong(plan: Plan) -> str:
+    """What keeps something from running, as a sentence; nothing where all is well."""
     from taskgraph_workers.launch.model import MAY_NOT_START, NEVER_RUNS, NEVER_STARTS
 
     parts = ["the job would never start"] if plan.blockers else []
@@ -58,24 +58,16 @@ def verdict(plan: Plan) -> str:
         (NEVER_RUNS, "would not run"),
     ):
         names = dict.fromkeys(n for note in plan.notes if note.code == code for n in note.names)
-        parts += [f"{_and(list(names))} {would}"] if names else []
+        parts += [f"{all_of(names)} {would}"] if names else []
     if any(note.code == NEVER_RUNS and not note.names for note in plan.notes):
         parts.append("no task would run")
-    if not parts:
-        return ""
-    return f"{counted(plan.sizing.nodes, 'node')}; but as it is, {', and '.join(parts)}"
+    return f"as it is, {', and '.join(parts)}" if parts else ""
 
 
-def _and(names: Sequence[str]) -> str:
-    """Names as people list them, some of them where they are many.
-
-    >>> _and(["a"]), _and(["a", "b"]), _and(["a", "b", "c", "d", "e"])
-    ('a', 'a and b', 'a, b, c and 2 more')
-    """
-    if len(names) > 4:
-        names = [*names[:3], f"{len(names) - 3} more"]
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+def verdict(plan: Plan) -> str:
+    """The same behind the size, for the first line."""
+    found = wrong(plan)
+    return f"{counted(plan.sizing.nodes, 'node')}; but {found}" if found else ""
 
 
 # --- warnings -------------------------------------------------------------------------------

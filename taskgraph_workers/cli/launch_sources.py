@@ -146,6 +146,7 @@ class Spec:
             nodes=self._args.nodes,
             node=node,
             groups=tuple(self._args.group),
+            setup=self._cluster.setup if self._cluster else (),
             host=os.uname().nodename,
             scheduler=scheduler,
             walltime_s=self._said.walltime_s,
@@ -157,5 +158,4 @@ class Spec:
             return asked
         # The name that every spec's job has gives way to the cluster's.
         name = self._spec.batch.header.name or cluster.header.name or asked.header.name
-        header = asked.header._replace(name=name)
-        return asked._replace(header=header, setup=(*cluster.setup, *asked.setup))
+        return asked._replace(header=asked.header._replace(name=name))

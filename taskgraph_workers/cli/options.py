@@ -10,10 +10,10 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
 
 #: The levels there are; `config` has them for what a configuration says, and is slower to load.
 LEVELS = ("1", "2", "3")
@@ -87,8 +87,9 @@ class Parser(argparse.ArgumentParser):
             setattr(found, name, _unmarked(value))
         if unknown and self.is_command:
             word = next((each for each in unknown if not each.startswith("-")), "")
-            hint = f"; did you mean {self.stray} {word}?" if word and self.stray else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+            hint = f"did you mean {self.stray} {word}?" if word and self.stray else ""
+            what = f"unrecognized arguments: {' '.join(unknown)}"
+            self.error("; ".join(filter(None, (what, hint or meant(args[0], self.verbs)))))
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
@@ -101,6 +102,11 @@ class Parser(argparse.ArgumentParser):
                 message = f"{message}; {hint}"
                 break
         super().error(message.replace(_NO_OPTION, ""))
+
+
+def meant(word: str, verbs: Iterable[str]) -> str:
+    """A hint for a first word that is nearly one of the verbs, unless there is such a file."""
+    return "" if os.path.exists(word) else did_you_mean(word, verbs, "")
 
 
 def _marked(words: Sequence[str]) -> list[str]:

@@ -113,14 +113,16 @@ def _alike(values: list[Any]) -> bool:
 def _envs(config: Config, pool: str, trust_domain: str) -> Iterator[Mapping[str, Any]]:
     """The env that a task with none of its own gets in a pool, for every way there."""
     from taskgraph_workers.config.names import LEVELS
+    from taskgraph_workers.config.selection import names_of
     from taskgraph_workers.model import Choice, Context
     from taskgraph_workers.resolve import resolve, task_env
 
+    names = names_of(config)
     for level in LEVELS:
         context = Context(level=level, trust_domain=trust_domain)
         for profile in (None, *config.profiles):
             choice = Choice(profile, "launch")
-            for name in _names(config):
+            for name in names:
                 try:
                     placement = resolve(config, name, choice, context.under(choice))
                     if placement.pool == pool:
@@ -128,14 +130,6 @@ def _envs(config: Config, pool: str, trust_domain: str) -> Iterator[Mapping[str,
                 except WorkersError:
                     # A name that leads nowhere under this profile doesn't lead to the pool.
                     continue
-
-
-def _names(config: Config) -> Iterable[str]:
-    """Every worker name that could be asked for."""
-    names = dict.fromkeys([*config.aliases, *config.workers.entries])
-    for profile in config.profiles.values():
-        names.update(dict.fromkeys(profile.layer.entries))
-    return names
 
 
 # --- how a worker gets them -----------------------------------------------------------------

@@ -29,6 +29,7 @@ from taskgraph_workers.schedulers.base import (
     SchedulerError,
     State,
 )
+from taskgraph_workers.texts import write_whole
 
 #: Runs a command of a scheduler: :func:`taskgraph_workers.schedulers.run.run`, or a test's own.
 Runner = Callable[[Command], Answer]
@@ -107,8 +108,8 @@ def submit(
     try:
         folder = new_folder(base)
         script = os.path.join(folder, f"{_SCRIPT}.{scheduler.extension}")
-        _write(script, submission.text)
-        _write(os.path.join(folder, _SIZING), json.dumps(submission.sizing, indent=2) + "\n")
+        write_whole(script, submission.text)
+        write_whole(os.path.join(folder, _SIZING), json.dumps(submission.sizing, indent=2) + "\n")
         launch = Launch(folder, scheduler.name, os.getcwd(), name=submission.job.name)
         keep(launch)
     except OSError as error:
@@ -188,21 +189,7 @@ def keep(launch: Launch) -> None:
     if launch.ended is not None:
         ended = launch.ended
         said["ended"] = {"reason": ended.reason, "nodes": ended.nodes, "succeeded": ended.succeeded}
-    _write(os.path.join(launch.folder, _JOB), json.dumps(said, indent=2) + "\n")
-
-
-def _write(file: str, text: str) -> None:
-    part = f"{file}.part-{os.getpid()}"
-    try:
-        with open(part, "w", encoding="utf-8") as opened:
-            opened.write(text)
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(part, file)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(part)
-        raise
+    write_whole(os.path.join(launch.folder, _JOB), json.dumps(said, indent=2) + "\n")
 
 
 # --- finding them again ---------------------------------------------------------------------
@@ -324,9 +311,16 @@ class Stopped:
 
 
 def stop(
-    launch: Launch, scheduler: Scheduler, run: Runner, wait_s: float = 600.0, now: bool = False
+    launch: Launch,
+    scheduler: Scheduler,
+    run: Runner,
+    wait_s: float = 600.0,
+    now: bool = False,
+    waits: Callable[[], object] = lambda: None,
 ) -> Stopped:
     """End a launch: its workers once their tasks are done, and with them the job.
+
+    ``waits`` is called before that is waited for, if it is.
 
     :raises LaunchError: for one that never got a job, or that nobody knows.
     :raises SchedulerError: where the job is still there after all that.
@@ -340,6 +334,7 @@ def stop(
     if state.phase == "pending" or now:
         return Stopped("canceled", _cancel(launch, scheduler, run))
     _ask_to_end(launch, scheduler, run)
+    waits()
     how, state = "warmly", _until_ended(launch, scheduler, run, wait_s)
     if state.phase not in ("ended", "unknown"):
         how, state = "killed", _cancel(launch, scheduler, run)

@@ -27,6 +27,10 @@ OPTION = "option"
 OF_KEY = "of-key"
 
 
+#: No machine has more nodes (Fugaku has 158,976), and so many workers can't be told apart any more.
+MOST = 200_000
+
+
 class LaunchError(WorkersError):
     """What is asked can't be launched as it is said."""
 

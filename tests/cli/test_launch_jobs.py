@@ -67,6 +67,7 @@ def test_a_stop_that_does_nothing(kept: Any, words: tuple[str, ...], code: int, 
     """Of a job that is over, or of a launch that never got one."""
     done = kept("stop", *words)
     assert (done.code, told in done.out + done.err) == (code, True)
+    assert "waiting" not in done.err
 
 
 def test_a_launch_that_knows_no_id(launch: Any, tmp_path: Path):
@@ -91,22 +92,51 @@ def test_a_scheduler_that_can_not_be_asked(launch: Any):
     assert "error: there is no sbatch here, which would be asked" in done.err
 
 
-def test_what_would_not_run_is_told_to_the_quiet(
-    launch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Whoever submits a spec that can't run as it is hears of it, with -q as well."""
-    sbatch = tmp_path / "bin" / "sbatch"
-    sbatch.parent.mkdir()
-    sbatch.write_text("#!/bin/bash\necho 7\n", "utf-8")
-    sbatch.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{sbatch.parent}{os.pathsep}{os.environ['PATH']}")
+@pytest.fixture
+def sbatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm's command, which takes every job, and is all that there is of Slurm."""
+    program = tmp_path / "bin" / "sbatch"
+    program.parent.mkdir()
+    program.write_text("#!/bin/bash\necho 7\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("sbatch")
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_what_would_not_run_is_not_submitted(launch: Any, tmp_path: Path, quiet: tuple[str, ...]):
+    """A spec of which a step would not run is refused with a remedy, unless somebody insists."""
     spec = (tmp_path / "demo.yaml").read_text("utf-8")
     (tmp_path / "bad.yaml").write_text(spec.replace("procs: 8, ", ""), "utf-8")
-    for name, told in (("demo.yaml", ""), ("bad.yaml", "simulate would not run")):
-        done = launch(name, *NODE, "--scheduler", "slurm", "--submit", "-q")
+    words = (*NODE, "--scheduler", "slurm", "--submit", *quiet)
+    done = launch("bad.yaml", *words)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith(
+        "error: not submitted: as it is, simulate would not run\n    hint: mend the spec"
+        " (--corrected FILE writes it as it ought to be); --force submits it as it is\n"
+    )
+    assert not (tmp_path / "launches").exists()
+    assert launch("bad.yaml", *words, "--test").code == 1
+    for name, force in (("demo.yaml", ()), ("bad.yaml", ("--force",))):
+        done = launch(name, *words, *force)
         assert (done.code, done.out) == (0, "7\n")
-        assert told in done.err
-        assert bool(told) is bool(done.err)
+        assert not quiet or done.err == ""
+
+
+@pytest.mark.usefixtures("sbatch")
+@pytest.mark.parametrize("act", ["--test", "--submit"])
+def test_what_would_never_start(launch: Any, tmp_path: Path, act: str):
+    """Is told once, also to the quiet; --force submits it all the same."""
+    sinfo = tmp_path / "bin" / "sinfo"
+    sinfo.write_text("#!/bin/bash\necho 'pdebug*|1|36|64000|gpu:4|30:00|1|36'\n", "utf-8")
+    sinfo.chmod(0o755)
+    words = ("demo.yaml", "--scheduler", "slurm", "--nodes", "2", act)
+    told = "2 nodes are more than queue pdebug has, 1: the job would never start"
+    for quiet in ((), ("-q",)):
+        done = launch(*words, *quiet)
+        assert (done.code, done.out, done.err.count(told)) == (1, "", 1)
+    assert not (tmp_path / "launches").exists()
+    assert act == "--test" or launch(*words, "--force").out == "7\n"
 
 
 def test_a_scheduler_that_is_not_here(launch: Any, tmp_path: Path):

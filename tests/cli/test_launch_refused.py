@@ -44,7 +44,14 @@ from launch_inputs import NODE, SPEC
         ("demo.yaml --corrected no/x", "no/x: can't be written"),
         ("demo.yaml --queue a\nb", "queue: 'a\\nb' has a line break in it"),
         ("demo.yaml --node gpus=2,cores=8", "train"),
-        ("nowhere.yaml", "nowhere.yaml"),
+        ("demo.yaml --force", "--force goes with --submit only"),
+        ("nowhere.yaml", "nowhere.yaml: there is no such file"),
+        (
+            "statsu",
+            "there is no file 'statsu', and no such command\n    hint: did you mean 'status'",
+        ),
+        ("stpo", "no such command\n    hint: did you mean 'stop'?"),
+        ("stpo 12 --now", "error: unrecognized arguments: 12 --now; did you mean 'stop'?"),
         ("status.yaml", "status.yaml"),
     ],
 )
@@ -106,6 +113,8 @@ def test_a_file_called_status(launch: Any, tmp_path: Path):
     (tmp_path / "status").write_text(SPEC, "utf-8")
     assert "#SBATCH" in launch("./status", *NODE).out
     assert "nothing was launched in launches" in launch("status").err
+    (tmp_path / "statsu").write_text(SPEC, "utf-8")
+    assert "#SBATCH" in launch("statsu", *NODE).out
 
 
 @pytest.mark.parametrize("words", [(), ("status",), ("stop",)])

@@ -169,7 +169,7 @@ def test_a_test(site: Lab):
     assert "slurm has no queue" in site.lab("--queue", "pdebugg", code=2).stderr
     done = site.lab("--test", "--walltime", "2h", code=1)
     assert "a walltime of 2:00:00 is over the limit of queue pdebug, 1:00:00" in done.stderr
-    done = site.lab("--submit", "--nodes", "7", code=2)
+    done = site.lab("--submit", "--nodes", "7", code=1)
     assert "7 nodes are more than queue pdebug has, 6" in done.stderr
     assert not (site.folder / "launches").exists()
 

@@ -293,8 +293,9 @@ def test_a_warm_stop(tmp_path: Path):
         seen.append((tmp_path / "workers-41.stop").exists())
         return queue.run(command)
 
-    stopped = jobs.stop(launch, queue, run)
-    assert (stopped.how, stopped.state.succeeded) == ("warmly", True)
+    waits: list[bool] = []
+    stopped = jobs.stop(launch, queue, run, waits=lambda: waits.append(True))
+    assert (stopped.how, stopped.state.succeeded, waits) == ("warmly", True, [True])
     assert ("end", "41") in queue.asked
     assert ("cancel", "41") not in queue.asked
     assert seen[-1]
@@ -344,7 +345,7 @@ def test_a_cancel(tmp_path: Path, state: str, now: bool):
     """Where nothing runs yet, or where it has to be at once; nobody is asked to end."""
     queue = Queue(states=[State(state, "x")])
     launch, _ = submit(queue)
-    assert jobs.stop(launch, queue, queue.run, now=now).how == "canceled"
+    assert jobs.stop(launch, queue, queue.run, now=now, waits=pytest.fail).how == "canceled"
     assert ("end", "41") not in queue.asked
 
 
@@ -352,7 +353,7 @@ def test_a_stop_after_the_end():
     """Does nothing."""
     queue = Queue(states=[State("running"), ENDED])
     launch, _ = submit(queue)
-    assert jobs.stop(launch, queue, queue.run).how == "ended"
+    assert jobs.stop(launch, queue, queue.run, waits=pytest.fail).how == "ended"
     assert {each[0] for each in queue.asked} == {"submit", "poll"}
 
 

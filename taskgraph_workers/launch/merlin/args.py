@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from taskgraph_workers.errors import did_you_mean
+from taskgraph_workers.launch.merlin.shell import VARIABLE, expand
 from taskgraph_workers.schedulers.quoting import check, word
 
 #: The options of ``celery worker`` (5.6) that take a value, each under its long name.
@@ -56,7 +57,6 @@ _UNSHARED = {
     "--beat": "every worker of the group would start a scheduler of its own",
 }
 
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
 _SUBSTITUTION = re.compile(r"`|\$\(")
 
 
@@ -229,15 +229,6 @@ def _number(reading: _Reading, option: str) -> tuple[int | None, str]:
     return max(map(int, numbers)) or None, said
 
 
-def expand(text: str, environ: Mapping[str, str]) -> str:
-    """``$NAME`` and ``${NAME}`` as an environment has them; what it lacks stays.
-
-    >>> expand("--concurrency ${N} $X", {"N": "4"})
-    '--concurrency 4 $X'
-    """
-    return _VARIABLE.sub(lambda found: environ.get(found[1] or found[2], found[0]), text)
-
-
 def quoted(text: str) -> str:
     """One word for bash, in which ``$NAME`` alone stays what it is.
 
@@ -246,10 +237,10 @@ def quoted(text: str) -> str:
     >>> print(quoted("INFO"), quoted("$HOME/my log"), quoted("$(touch x)"))
     INFO "${HOME}/my log" '$(touch x)'
     """
-    if not any(map(_is_name, _VARIABLE.finditer(text))):
+    if not any(map(_is_name, VARIABLE.finditer(text))):
         return word(text)
     parts, end = [], 0
-    for found in filter(_is_name, _VARIABLE.finditer(check(text))):
+    for found in filter(_is_name, VARIABLE.finditer(check(text))):
         parts += [_escaped(text[end : found.start()]), f"${{{found[1] or found[2]}}}"]
         end = found.end()
     return f'"{"".join(parts)}{_escaped(text[end:])}"'

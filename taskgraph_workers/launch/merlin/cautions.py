@@ -6,6 +6,7 @@ What single keys come to is told where they are read; this is about what follows
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ from taskgraph_workers.launch.model import MAY_NOT_START, NEVER_RUNS, NEVER_STAR
 #: On Redis a task that nobody has acknowledged for so long is handed out again
 #: (Merlin's celeryconfig.py, visibility_timeout).
 VISIBILITY_S = 24 * 3600
+
+#: A line of set-up that may bring Flux: a module, an environment, a path.
+_BRINGS = re.compile(r"\b(module|ml|spack|conda|mamba|source|activate|flux|PATH)\b|^\s*\. ")
 
 
 class Case(NamedTuple):
@@ -60,6 +64,7 @@ def caution(case: Case, notes: Notes) -> None:
     _walltimes(case, notes)
     _launch_keys(case, notes)
     _celery(case, notes)
+    _flux(case, notes)
 
 
 def _clash(clash: Clash, notes: Notes) -> None:
@@ -228,6 +233,17 @@ def _celery(case: Case, notes: Notes) -> None:
         what = f"with celery {case.celery} Merlin never runs {second} behind {first}, silently"
         hint = "install celery<5.7 beside Merlin"
         notes.never((NEVER_RUNS, [second]), what, (("study",), line), hint)
+
+
+def _flux(case: Case, notes: Notes) -> None:
+    """Another scheduler's job that starts Flux, of which nothing here tells where it is."""
+    batch, launches = case.part.batch, (d.launcher for w in case.workers for d in w.demands)
+    inside = batch.scheduler == "flux" != case.scheduler and any(launches)
+    brought = batch.flux_path or any(map(_BRINGS.search, case.options.setup))
+    if inside and not brought and shutil.which("flux") is None:
+        what = f"there is no command flux here, and the job of {case.scheduler} starts it"
+        hint = "on nodes with a module: setup: [module load flux] of a cluster in workers-config"
+        notes.warn(what, ("batch", "type"), batch.line, hint)
 
 
 def no_merlin(notes: Notes) -> None:

@@ -22,7 +22,7 @@ from taskgraph_workers.launch.merlin.lexer import tokens
 from taskgraph_workers.launch.merlin.peak import Asked, Row, Unread, calls, peak, replaced
 from taskgraph_workers.launch.merlin.run import KEYS, Run
 from taskgraph_workers.launch.merlin.shape import Shape, cover
-from taskgraph_workers.launch.merlin.shell import Part, Seq, value
+from taskgraph_workers.launch.merlin.shell import Part, Seq, expand
 from taskgraph_workers.launch.merlin.values import Reader
 from taskgraph_workers.launch.merlin.variables import REFERENCE
 from taskgraph_workers.launch.model import Demand
@@ -190,7 +190,7 @@ def _writes_nodes(run: Run, found: Found, type: str) -> bool:
         return True
     for one, env in found.each:
         tool = TOOLS.get(one.tool)
-        words = [replaced(value(word, env), row) for word in one.words]
+        words = [replaced(expand(word, env), row) for word in one.words]
         said = options(tool, words).sizes if tool else {}
         if "nodes" in said or "n" in one.alloc or "," in one.alloc or "MERLIN_NODES" in env:
             return True
@@ -204,7 +204,7 @@ def _says_nodes(run: Run, found: Found, type: str) -> bool:
     flags = []
     for one, env in found.each:
         tool = TOOLS.get(one.tool) or TOOLS.get(LAUNCHER_OF.get(type, ""))
-        words = [replaced(value(word, env), row) for word in one.words]
+        words = [replaced(expand(word, env), row) for word in one.words]
         said = "nodes" in options(tool, words).sizes if tool else False
         flags.append(said or (one.tool not in TOOLS and (raw or _writes_flag(run, one))))
     return bool(flags) and all(flags)

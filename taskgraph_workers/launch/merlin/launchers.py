@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from taskgraph_workers.launch.merlin.flags import TOOLS, Sizes, whole_number
-from taskgraph_workers.launch.merlin.shell import Call, Part, Seq, parse, value
+from taskgraph_workers.launch.merlin.shell import Call, Part, Seq, expand, parse
 
 #: What Merlin writes for ``$(LAUNCHER)``, by the type of the batch block, or of the step's own.
 LAUNCHER_OF = {"slurm": "srun", "lsf-srun": "srun", "flux": "flux", "lsf": "jsrun"}
@@ -152,7 +152,7 @@ def v_sizes(env: Mapping[str, str]) -> Sizes:
         if name not in env:
             continue
         try:
-            found[key] = whole_number(value(env[name], env))
+            found[key] = whole_number(expand(env[name], env))
         except ValueError:
             raise ValueError(f"{name}={env[name]} holds no number that can be read") from None
     return found

@@ -90,12 +90,11 @@ class Worker(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """A whole spec. ``rows`` counts the combinations of global parameters (1 where there are none).
+    """A whole spec.
 
-    ``values`` are the global parameters, each with its ``rows`` values. ``columns`` are the labels
-    of samples; ``samples`` how many there are: None where the spec doesn't tell, 0 where it has
-    none. ``workers`` are None where the spec names none. ``workers_line`` is that of the key
-    ``workers``, or 0.
+    ``values`` are the global parameters, each with its ``rows`` values. ``samples`` is how many
+    there are: None where the spec doesn't tell, 0 where it has none. ``workers`` are None where
+    the spec names none. ``workers_line`` is that of the key ``workers``, or 0.
     """
 
     file: str
@@ -106,9 +105,11 @@ class Spec(NamedTuple):
     workers: tuple[Worker, ...] | None
     overlap: bool = False
     values: Mapping[str, tuple[str, ...]] = {}
-    rows: int = 1
-    columns: tuple[str, ...] = ()
     samples: int | None = 0
-    variables: Mapping[str, str] = {}
     notes: tuple[Problem, ...] = ()
     workers_line: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many combinations of global parameters there are; 1 where there are none."""
+        return max(map(len, self.values.values()), default=1)

@@ -15,7 +15,8 @@ class Options(NamedTuple):
     """What the command line and this machine say.
 
     ``nodes`` and ``walltime_s`` are those given for the allocation, ``node`` what one node has.
-    ``groups`` are those chosen, all where it is empty. ``host`` is this machine's name, which
+    ``groups`` are those chosen, all where it is empty. ``setup`` are lines that the script runs
+    before anything else. ``host`` is this machine's name, which
     ``machines`` is held against. ``scheduler`` is the one that will get the job, where that is
     known, else the spec's counts. ``folder`` is where the command ``merlin`` is; without it it is
     looked for. ``variables`` are those of ``--vars``, ``environ`` is what ``$NAME`` in a worker's
@@ -26,6 +27,7 @@ class Options(NamedTuple):
     nodes: int | None = None
     node: Node | None = None
     groups: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
     host: str = ""
     scheduler: str | None = None
     walltime_s: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from taskgraph_workers.errors import did_you_mean
+from taskgraph_workers.errors import all_of, did_you_mean
 from taskgraph_workers.launch.merlin.model import Batch, Spec
 from taskgraph_workers.launch.merlin.notes import WORKERS, Notes
 from taskgraph_workers.launch.merlin.options import Options
@@ -92,13 +92,10 @@ def _foreign(here: Sequence[Group], options: Options, notes: Notes) -> None:
     """Say which groups are meant for other machines."""
     wrong = [g for g in here if g.worker.machines and not matches(g.worker.machines, options.host)]
     for machines in dict.fromkeys(group.worker.machines for group in wrong):
-        names = [group for group in wrong if group.worker.machines == machines]
+        meant = [group for group in wrong if group.worker.machines == machines]
+        names = all_of(group.name for group in meant)
         where = f", not on {options.host}" if options.host else ""
-        what = f"{_and(names)} would start on {' or '.join(machines)} alone{where}"
-        first = names[0].worker
+        what = f"{names} would start on {' or '.join(machines)} alone{where}"
+        first = meant[0].worker
         line = first.lines.get("machines", first.line)
-        notes.warn(what, (*names[0].path, "machines"), line, "submit there, or add this machine")
-
-
-def _and(groups: Sequence[Group]) -> str:
-    return " and ".join(group.name for group in groups)
+        notes.warn(what, (*meant[0].path, "machines"), line, "submit there, or add this machine")

@@ -13,7 +13,7 @@ from taskgraph_workers.launch.merlin.launchers import (
     v_sizes,
 )
 from taskgraph_workers.launch.merlin.shape import Shape, cover, shape, together
-from taskgraph_workers.launch.merlin.shell import Call, Many, Par, Part, Seq, value
+from taskgraph_workers.launch.merlin.shell import Call, Many, Par, Part, Seq, expand
 from taskgraph_workers.launch.merlin.variables import REFERENCE
 
 #: What one option says excludes what another key of its family says.
@@ -84,7 +84,7 @@ def _shape(found: Launch, env: Mapping[str, str], asked: Asked, row: Row) -> Sha
     if found.wrapper:
         raise Unread(f"starts launches by {found.wrapper}: how many at a time is unknown")
     tool = found.tool if found.tool in TOOLS else LAUNCHER_OF.get(asked.type, "")
-    words = [replaced(value(word, env), row) for word in found.words]
+    words = [replaced(expand(word, env), row) for word in found.words]
     said = options(TOOLS[tool], words) if tool else Options()
     if said.unread:
         raise Unread(f"has {found.tool} {' '.join(said.unread)}: no number that can be read")

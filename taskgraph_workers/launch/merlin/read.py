@@ -48,10 +48,7 @@ def read_spec(file: str, variables: Mapping[str, str]) -> Spec:
         workers=groups,
         overlap=overlap,
         values=reader.parameters,
-        rows=max(map(len, reader.parameters.values()), default=1),
-        columns=found.columns,
         samples=found.number,
-        variables=known.values,
         workers_line=document.line((*path, "workers")),
         notes=document.close(),
     )

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-#: More nodes than any machine has: what is spread over so many is not spread with care.
-_MOST_NODES = 200_000
+from taskgraph_workers.launch.model import MOST
 
 
 class Shape(NamedTuple):
@@ -103,7 +102,7 @@ def together(shapes: Iterable[Shape], nodes: int) -> Shape:
     """Several at the same time, spread over as many nodes as the widest takes, or ``nodes``."""
     all_of = sorted(shapes, reverse=True)
     width = max([nodes, *(each.nodes for each in all_of)])
-    if width > _MOST_NODES:
+    if width > MOST:  # more than are sized: nothing is spread with care over so many
         return Shape(width, *(sum(column) for column in list(zip(*all_of))[1:4]))
     loads = [[0, 0, 0] for _ in range(min(width, sum(each.nodes for each in all_of)))]
     for each in all_of:

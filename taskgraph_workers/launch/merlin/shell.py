@@ -13,6 +13,8 @@ from typing import NamedTuple, Union
 
 from taskgraph_workers.launch.merlin.lexer import UNKNOWN, Token, tokens
 
+#: A variable, as a shell and celery write it.
+VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _SEQ = re.compile(r"\s*seq\s+(?:(\d{1,6})\s+)?(\d{1,6})\s*")
 _RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}")
@@ -264,10 +266,10 @@ def parse(script: str, keep: Keep, env: Mapping[str, str]) -> Part:
     return _Parser(tokens(script), keep, dict(env), 0).block(frozenset())
 
 
-def value(word: str, env: Mapping[str, str]) -> str:
-    """A word with the shell's variables in it, as far as what they hold is known."""
+def expand(text: str, env: Mapping[str, str]) -> str:
+    """``$NAME`` and ``${NAME}`` as an environment has them; what it lacks stays.
 
-    def known(found: re.Match[str]) -> str:
-        return env.get(found[1] or found[2], found[0])
-
-    return re.sub(r"\$(?:(\w+)|\{(\w+)\})", known, word)
+    >>> expand("--concurrency ${N} $X", {"N": "4"})
+    '--concurrency 4 $X'
+    """
+    return VARIABLE.sub(lambda found: env.get(found[1] or found[2], found[0]), text)

@@ -74,7 +74,7 @@ def counted(group: Group, batch: Batch, options: Options, notes: Notes) -> Count
         line = worker.lines.get("args", worker.line)
         hint = "write `number: N`, or give --node cores=N: Merlin starts one per core of a node"
         notes.warn(what, group.path, line, hint)
-    said = " × ".join(part for part in (nodes_said, each_said) if part)
+    said = " x ".join(part for part in (nodes_said, each_said) if part)
     return Count(nodes * each, said or "neither `number` nor --concurrency is written")
 
 
@@ -106,7 +106,7 @@ def _consistent(group: Group, notes: Notes) -> None:
         return
     nodes = f"nodes: {worker.nodes}" if worker.nodes else "nodes (not written)"
     what = f"number: {worker.number}, {nodes} and {args.said} say different things"
-    total = f"{worker.nodes or 1} × {concurrency} are {(worker.nodes or 1) * concurrency} workers"
+    total = f"{worker.nodes or 1} x {concurrency} are {(worker.nodes or 1) * concurrency} workers"
     hint = f"{total}; keep `number` alone, with --concurrency 1"
     notes.error(
         f"{group.name}: {what}",

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from taskgraph_workers.errors import Problem, counted
-from taskgraph_workers.launch.model import Demand, WorkerGroup
+from taskgraph_workers.launch.model import MOST, Demand, WorkerGroup
 from taskgraph_workers.launch.size.build import AXES, counting, has, needs
 from taskgraph_workers.launch.size.words import amount, needed, node_option
 from taskgraph_workers.machines import Node
-
-#: No machine has more nodes (Fugaku has 158,976), and so many workers can't be told apart any more.
-MOST = 200_000
 
 #: No node has more cores, or more GPUs.
 MOST_OF_A_NODE = 100_000

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from taskgraph_workers.errors import Problem, counted
 from taskgraph_workers.launch.model import (
     MODES,
+    MOST,
     OPTION,
     LaunchError,
     Size,
@@ -23,7 +24,7 @@ from taskgraph_workers.launch.size.answers import (
 )
 from taskgraph_workers.launch.size.beside import beside
 from taskgraph_workers.launch.size.build import unknown
-from taskgraph_workers.launch.size.refuse import MOST, beyond, refusals, too_many_nodes
+from taskgraph_workers.launch.size.refuse import beyond, refusals, too_many_nodes
 from taskgraph_workers.machines import Node
 
 

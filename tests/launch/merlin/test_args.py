@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgraph_workers.launch.merlin.args import expand, parse, quoted
+from taskgraph_workers.launch.merlin.args import parse, quoted
+from taskgraph_workers.launch.merlin.shell import expand
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def test_the_originating_example():
     """Its three unrelated numbers become four workers of step_1 and two of step_2."""
     asked = ask(example())
     assert [(group.name, group.number, group.why) for group in asked.groups] == [
-        ("step_1_workers", 4, "nodes: 1 × --concurrency 4"),
-        ("step_2_workers", 2, "nodes: 2 × --concurrency 1"),
+        ("step_1_workers", 4, "nodes: 1 x --concurrency 4"),
+        ("step_2_workers", 2, "nodes: 2 x --concurrency 1"),
     ]
     assert [group.queues for group in asked.groups] == [("[merlin]_q1",), ("[merlin]_q2",)]
     assert asked.scheduler == "flux"
@@ -98,10 +98,10 @@ def test_the_work_is_done_when_merlin_monitor_says_so():
         ({"number": 50, "nodes": 2}, 50, "number: 50"),
         ({"number": 8, "nodes": 2, "args": "-c 4"}, 8, "number: 8"),
         ({"number": 4, "args": "-c 4"}, 4, "number: 4"),
-        ({"nodes": 2, "args": "-c 4"}, 8, "nodes: 2 × -c 4"),
-        ({"args": "-c 4"}, 12, "batch.nodes: 3 × -c 4"),
-        ({}, 108, "batch.nodes: 3 × 36 cores of a node, since there is no --concurrency"),
-        ({"args": "--autoscale=10,3", "nodes": 1}, 10, "nodes: 1 × --autoscale=10,3"),
+        ({"nodes": 2, "args": "-c 4"}, 8, "nodes: 2 x -c 4"),
+        ({"args": "-c 4"}, 12, "batch.nodes: 3 x -c 4"),
+        ({}, 108, "batch.nodes: 3 x 36 cores of a node, since there is no --concurrency"),
+        ({"args": "--autoscale=10,3", "nodes": 1}, 10, "nodes: 1 x --autoscale=10,3"),
     ],
 )
 def test_numbers(fields, number, why):

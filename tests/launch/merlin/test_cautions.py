@@ -148,8 +148,40 @@ def test_several_needs_of_gpus_on_slurm():
     said = only(*parts, batch=Batch("slurm"))
     assert said.message == "w runs steps that need different GPUs on a node (b 0, a 4)"
     assert notes(*parts, batch=Batch("flux")) == ()
-    elsewhere = Options(scheduler="slurm", folder="/x")
+    elsewhere = Options(scheduler="slurm", folder="/x", setup=("module load flux",))
     assert len(notes(*parts, batch=Batch("flux"), options=elsewhere)) == 1
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "batch", "setup", "warned"),
+    [
+        ("slurm", Batch("flux", line=3), (), True),
+        ("slurm", Batch("flux", line=3), ("umask 077",), True),
+        ("slurm", Batch("flux", line=3), ("module load flux",), False),
+        ("slurm", Batch("flux", line=3), (". /opt/env/bin/activate",), False),
+        ("slurm", Batch("flux", line=3), ('export PATH=/opt/flux/bin:"$PATH"',), False),
+        ("slurm", Batch("flux", flux_path="/opt/flux/bin", line=3), (), False),
+        ("flux", Batch("flux", line=3), (), False),
+        ("slurm", Batch("slurm", line=3), (), False),
+    ],
+)
+def test_flux_that_nobody_knows(
+    monkeypatch: pytest.MonkeyPatch,
+    scheduler: str,
+    batch: Batch,
+    setup: tuple[str, ...],
+    warned: bool,
+):
+    """Where Flux is started inside of a job: it is not here, and no line of set-up may bring it."""
+    options = Options(folder="/opt/merlin/bin", scheduler=scheduler, setup=setup)
+    parts = (a_step("a", nodes=2), a_worker("w", **QUIET))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    said = notes(*parts, batch=batch, options=options)
+    assert [(note.line, "no command flux" in note.message) for note in said] == [(3, True)] * warned
+    alone = notes(a_step("a", launcher=False), a_worker("w", **QUIET), batch=batch, options=options)
+    assert not any("flux" in note.message for note in alone)
+    monkeypatch.setattr("shutil.which", "/usr/bin/{}".format)
+    assert notes(*parts, batch=batch, options=options) == ()
 
 
 def test_steps_longer_than_the_job():

@@ -85,7 +85,7 @@ def a_study(rng: random.Random) -> tuple[dict[str, Any], Any]:
             name: {"values": each, "label": f"{name}.%%"} for name, each in values.items()
         }
     frozen = {name: tuple(each) for name, each in values.items()}
-    return text, a_spec(*steps, values=frozen, rows=rows if values else 1, samples=1)
+    return text, a_spec(*steps, values=frozen, samples=1)
 
 
 @pytest.mark.service
@@ -134,7 +134,7 @@ def test_parameters_are_handed_on_but_not_through_a_funnel():
         a_step("b", depends=("a",)),
         a_step("c", depends=("a_*",)),
     ]
-    spec = a_spec(*steps, values={"P": ("1", "2", "2")}, rows=3)
+    spec = a_spec(*steps, values={"P": ("1", "2", "2")})
     assert ours(spec) == [Counter({("a",): 2}), Counter({("b",): 2, ("c",): 1})]
 
 
@@ -147,5 +147,5 @@ def test_many_combinations_are_quick():
     """A funnel between two steps of ten thousand combinations makes no hundred million edges."""
     values = {"P": tuple(map(str, range(10_000)))}
     steps = [a_step("a", parameters="P"), a_step("b", parameters="P", depends=("a_*",))]
-    found = chains(a_spec(*steps, values=values, rows=10_000))
+    found = chains(a_spec(*steps, values=values))
     assert [(chain.steps, chain.number) for chain in found] == [(("a",), 10_000), (("b",), 10_000)]

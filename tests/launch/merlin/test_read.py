@@ -39,7 +39,7 @@ def test_a_whole_spec():
     """Everything that a launch needs is read, with variables replaced and lines noted."""
     spec = read(WHOLE.replace("NAME: study_$(N), N: 3", "N: 3, NAME: study_$(N)"))
     assert (spec.name, spec.rows, spec.values) == ("study_3", 2, {"P": ("1", "2")})
-    assert (spec.columns, spec.samples, spec.overlap, spec.workers_line) == (("X",), None, True, 18)
+    assert (spec.samples, spec.overlap, spec.workers_line) == (None, True, 18)
     batch, header = spec.batch, spec.batch.header
     assert (batch.type, header.nodes, header.queue, header.bank) == ("slurm", 2, "pdebug", "b")
     assert (header.walltime_s, header.reservation, batch.line) == (3600, "r", 3)
@@ -66,7 +66,7 @@ def test_a_spec_says_little():
         None,
         0,
     )
-    assert (spec.rows, spec.samples, spec.columns, spec.notes) == (1, 0, (), ())
+    assert (spec.rows, spec.samples, spec.notes) == (1, 0, ())
 
 
 def test_every_fault_at_once():

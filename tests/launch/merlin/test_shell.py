@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgraph_workers.launch.merlin.lexer import tokens
-from taskgraph_workers.launch.merlin.shell import Call, Many, Par, Part, parse, value
+from taskgraph_workers.launch.merlin.shell import Call, Many, Par, Part, expand, parse
 
 
 def shown(script: str, env: dict[str, str] | None = None) -> str:
@@ -92,7 +92,7 @@ def test_what_variables_hold():
     )
     assert isinstance(part, Call)
     assert part.env == {"A": "1", "B": "2", "C": "3", "E2": "$A"}
-    assert value("$A${B}$D$(x)", part.env) == "12$D$(x)"
+    assert expand("$A${B}$D$(x)", part.env) == "12$D$(x)"
 
 
 def test_tokens_of_merlin_stay():

@@ -23,7 +23,6 @@ def test_tasks_of_independent_steps_are_together():
         a_worker("one", "step_1", number=40),
         a_worker("two", "step_2", number=20),
         values=VALUES,
-        rows=4,
     )
     assert found == [{"step_1": 4, "step_2": 2}]
 

@@ -49,7 +49,11 @@ def test_a_few_variables_that_stand_for_more_than_memory_holds(other: int):
 def test_home(monkeypatch: pytest.MonkeyPatch):
     """``~`` is replaced in the value of a variable."""
     monkeypatch.setenv("HOME", "/home/ada")
-    assert read(f"{HEAD}env: {{variables: {{A: ~/x}}}}\n{STUDY}").variables["A"] == "/home/ada/x"
+    spec = read(
+        f"{HEAD}env: {{variables: {{A: ~/x}}}}\n{STUDY}"
+        "merlin: {resources: {workers: {w: {args: --pidfile $(A)}}}}\n"
+    )
+    assert [worker.args for worker in spec.workers or ()] == ["--pidfile /home/ada/x"]
 
 
 def test_from_the_command_line():
