@@ -12,11 +12,10 @@ SUCCEEDED, FAILED, CANCELED, REJECTED = "succeeded", "failed", "canceled", "reje
 STATES = (ACCEPTED, SUBMITTED, RUNNING, SUCCEEDED, FAILED, CANCELED, REJECTED)
 FINAL = frozenset({SUCCEEDED, FAILED, CANCELED, REJECTED})
 
-#: Names of progress as they are on the wire. The spelling of the fourth is the originating issue's;
+#: Names of progress as they are on the wire. The spelling of the third is the originating issue's;
 #: the right one is taken too.
 VM_CREATED = "trainingVmCreated"
 IMAGES_DOWNLOADED = "imagesDownloaded"
-ITERATION_DONE = "modelIteration1Done"
 SUCCEEDED_WITH_IMAGES = "trainingSuceededWithImages"
 VM_DESTROYED = "trainingVmDestroyed"
 REJECTED_ROW = "trainingRejected"

@@ -56,18 +56,19 @@ def test_what_a_job_holds_is_let_go_of_and_what_was_told_last_is_taken(world: Wo
     world.send("r1")
     world.turns(2)
     (handle,) = world.service.statuses
-    assert [each.id for each in world.ledger.see(machines.there)] == ["vm-1"]
     world.service.before["release"] = [down(), RuntimeError("hm")]
     world.service.end()
     world.turns()
     assert world.states() == {"r1": "succeeded"}
     assert (world.service.released, world.loop.is_idle()) == (set(), False)
+    overdue = machines.overdue, world.clock.now + 1000, 0.0
+    assert [each.id for each in world.ledger.see(*overdue)] == ["vm-1"]
     gone = Progress("trainingVmDestroyed", world.clock.now, data={"trainingVmId": "vm-1"})
     world.service.told[handle].append(gone)
     world.turns(10)
     assert world.service.released == {handle}
     assert world.facts()[-1] == "trainingVmDestroyed"
-    assert world.ledger.see(machines.there) == ()
+    assert world.ledger.see(*overdue) == ()
     assert world.loop.is_idle()
     assert world.service.calls["release"] == 3
 

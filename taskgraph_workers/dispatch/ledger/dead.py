@@ -30,8 +30,8 @@ class PutBack:
     reason: str = ""
 
 
-def bury(conn: Connection, queue: str, body: bytes, refused: Refused, now: float) -> int:
-    """Keep a message as a dead letter, or count it if it is there; its number."""
+def bury(conn: Connection, queue: str, body: bytes, refused: Refused, now: float) -> None:
+    """Keep a message as a dead letter, or count it if it is there."""
     same = (
         dead_letters.c.queue == queue,
         dead_letters.c.digest == refused.digest,
@@ -43,14 +43,11 @@ def bury(conn: Connection, queue: str, body: bytes, refused: Refused, now: float
         told = {"code": refused.code, "reason": refused.reason, "request_id": refused.request_id}
         times = {"first_at": now, "last_at": now, "times": 1}
         conn.execute(insert(dead_letters).values(queue=queue, **row, **told, **times))
-    return int(conn.execute(select(dead_letters.c.id).where(*same)).scalar_one())
 
 
-def letters(conn: Connection, limit: int = 100, before: int | None = None) -> tuple[Letter, ...]:
-    """The newest letters; those before a number, to go on."""
+def letters(conn: Connection, limit: int = 100) -> tuple[Letter, ...]:
+    """The newest letters, the last one first."""
     found = select(*_COLUMNS).order_by(dead_letters.c.id.desc()).limit(limit)
-    if before is not None:
-        found = found.where(dead_letters.c.id < before)
     return tuple(Letter(**row._mapping) for row in conn.execute(found))
 
 

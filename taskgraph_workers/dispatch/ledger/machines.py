@@ -57,12 +57,6 @@ def used(conn: Connection, id: str, of: tuple[str, int], run: int) -> bool:
     return insert_new(conn, uses, row)
 
 
-def there(conn: Connection, limit: int = 1000) -> tuple[Machine, ...]:
-    """Machines that are not gone, as far as is known."""
-    found = select(machines).where(machines.c.gone_at.is_(None)).order_by(machines.c.id)
-    return tuple(Machine(**row._mapping) for row in conn.execute(found.limit(limit)))
-
-
 def overdue(conn: Connection, now: float, after_s: float) -> tuple[Machine, ...]:
     """Orphans: machines made for attempts, not gone, and unneeded for longer than ``after_s``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, select
 
 from taskgraph_workers.dispatch.ledger import outbox, queue
 from taskgraph_workers.dispatch.ledger.tables import ALIVE, HELD, attempts, messages, requests
@@ -36,17 +36,10 @@ def alive(conn: Connection, limit: int = 1000) -> tuple[Request, ...]:
     return tuple(Request(**row._mapping) for row in rows)
 
 
-def newest(
-    conn: Connection, limit: int = 100, before: Request | None = None
-) -> tuple[Request, ...]:
-    """Requests in any state, the newest first; those before one, to go on."""
-    found = _requests()
-    if before is not None:
-        at, id = before.received_at, before.request_id
-        same = and_(requests.c.received_at == at, requests.c.request_id < id)
-        found = found.where(requests.c.received_at <= at, or_(requests.c.received_at < at, same))
+def newest(conn: Connection, limit: int = 100) -> tuple[Request, ...]:
+    """Requests in any state, the newest first."""
     order = (requests.c.received_at.desc(), requests.c.request_id.desc())
-    rows = conn.execute(found.order_by(*order).limit(limit))
+    rows = conn.execute(_requests().order_by(*order).limit(limit))
     return tuple(Request(**row._mapping) for row in rows)
 
 
