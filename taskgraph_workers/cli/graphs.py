@@ -9,7 +9,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Callable, TypeVar
 
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
@@ -43,22 +43,6 @@ def made(make: Callable[[], T], name: str, output: Output) -> T:
                 told = traceback.format_exception(type(cause), cause, cause.__traceback__)
                 output.talk_lines("".join(told))
             raise WorkersError(Problem(f"{name} can't be made: {error}")) from None
-
-
-def choice(flag: str, text: str) -> Any:
-    """What an option says of the choice: a profile, or YAML for a mapping.
-
-    Raises WorkersError for what is neither.
-    """
-    if not text.strip().startswith("{"):
-        return text
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        hint = "for instance '{train: onprem}'"
-        raise WorkersError(Problem(f"{flag} is no YAML: {text}", hint=hint)) from None
 
 
 @contextmanager

@@ -79,7 +79,7 @@ class Side:
 
 def _sides(args: argparse.Namespace) -> tuple[Side, Side]:
     """What is asked for. A side without parameters of its own has those of the other."""
-    if not (args.to or args.parameters or args.to_parameters):
+    if args.to is None and not (args.parameters or args.to_parameters):
         hint = "for instance --profile onprem; or name parameters that choose one, with -p"
         raise WorkersError(Problem("nothing says what to go to", hint=hint))
     before = args.from_parameters or args.parameters or args.to_parameters
@@ -98,13 +98,14 @@ def _side(
     file: str | None,
     unsaid: bool = False,
 ) -> Side:
+    from taskgraph_workers.config.environment import choice_in
     from taskgraph_workers.graph.generate import FULL, TARGET, Wanted
 
     wanted = Wanted(
         root=options.root_of(args),
         parameters=file,
         overrides=options.overrides_of(args),
-        choice=None if profile is None else graphs.choice(flag, profile),
+        choice=None if profile is None else choice_in(profile, flag),
         unsaid=unsaid,
         said_by=flag,
         which=TARGET if args.target else FULL,

@@ -58,6 +58,7 @@ def _none(group: Group, pools: Iterable[str]) -> str:
 
 
 def _wanted(args: argparse.Namespace, groups: Sequence[Group]) -> Wanted:
+    from taskgraph_workers.config.environment import choice_in
     from taskgraph_workers.graph.generate import TARGET, Wanted
 
     try:
@@ -71,7 +72,7 @@ def _wanted(args: argparse.Namespace, groups: Sequence[Group]) -> Wanted:
         root=root,
         parameters=args.parameters,
         overrides=options.overrides_of(args),
-        choice=None if args.profile is None else graphs.choice("--profile", args.profile),
+        choice=None if args.profile is None else choice_in(args.profile, "--profile"),
         said_by="--profile",
         which=TARGET,
     )

@@ -1,4 +1,4 @@
-"""The choice that somebody makes for a local look, by an environment variable."""
+"""The choice that somebody makes by an environment variable, or in the text of an option."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ def inside_task(environ: Mapping[str, str] = os.environ) -> bool:
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Any:
     """What the environment variable says: a profile, or YAML for a mapping; None if unset."""
-    return choice_in(environ.get(VARIABLE, ""), VARIABLE)
+    text = environ.get(VARIABLE, "")
+    return choice_in(text, VARIABLE) if text.strip() else None
 
 
 def choice_in(text: str, source: str) -> Any:
-    """A choice written as one text: a profile, or YAML for a mapping; None where it is empty.
+    """A choice written as one text: a profile, or YAML for a mapping.
 
-    ``source`` names who wrote it. Raises ConfigError for what is no YAML.
+    ``source`` names who wrote it. Raises ConfigError for what is empty, or no YAML.
     """
     text = text.strip()
+    if not text:
+        raise ConfigError(Problem(f"{source} is empty", hint="name a profile, or leave it out"))
     if not text.startswith("{"):
-        return text or None
+        return text
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at column {mark.column + 1}" if mark is not None else ""
         raise ConfigError(
-            Problem(f"{source} is no YAML{place}: {text}", hint="for example {train: onprem}")
+            Problem(f"{source} is no YAML{place}: {text}", hint="for example '{train: onprem}'")
         ) from None

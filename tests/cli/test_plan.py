@@ -207,6 +207,8 @@ def test_nothing_differs():
         (["--profile", "{train-techer: lab}"], ["'train-techer'", "mean 'train-teacher'?"]),
         (["--profile", "{train-teacher:lab}"], ["put a space after the colon: train-teacher: lab"]),
         (["--profile", "{train-teacher: ["], ["--profile is no YAML"]),
+        (["--profile", " "], ["--profile is empty", "name a profile"]),
+        (["--from", "", "--profile", "lab"], ["--from is empty"]),
         (["--from", "x", "--profile", "lab"], ["--from: there is no profile 'x'"]),
         (["--profile", "lab", "--kind", "train-techer"], ["no kind", "mean 'train-teacher'?"]),
         (["--profile", "lab", "-p", "none.yml"], ["none.yml: there is no such file"]),

@@ -236,6 +236,7 @@ def test_who_chooses():
     [
         ("onprm", {}, "", "there is no profile 'onprm'"),
         ("{a: [", {}, "", "--profile is no YAML"),
+        ("", {}, "", "--profile is empty"),
         (None, {"TASKGRAPH_WORKERS_PROFILE": "onprm"}, "", "there is no profile 'onprm'"),
         (
             None,
