@@ -30,6 +30,12 @@ BUILT_IN = frozenset({"always-optimized", "succeed"})
 #: What a value of ``workers-config`` may be keyed by, as in ``by-level``.
 KEYED_BY = ("level", "project", "tasks-for", "kind", "profile")
 
+#: The executor that is this machine.
+LOCAL = "local"
+
+#: Container engines of this machine, in the order in which they are asked.
+ENGINES = ("podman", "docker", "apptainer", "singularity")
+
 
 @dataclass(frozen=True)
 class Context:
@@ -304,7 +310,7 @@ class Dispatch:
     skus: Mapping[str, str] = field(default_factory=dict)
     images: tuple[str, ...] = ()
     task: RequestTask = RequestTask()
-    executor: str = "local"
+    executor: str = LOCAL
     executors: Mapping[str, Commands] = field(default_factory=dict)
     engine: str | None = None
     engine_options: tuple[str, ...] = ()

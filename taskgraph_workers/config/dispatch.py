@@ -27,13 +27,13 @@ from taskgraph_workers.config.shapes import (
     table,
 )
 from taskgraph_workers.errors import did_you_mean
-from taskgraph_workers.model import Dispatch, Keyed, RequestTask
+from taskgraph_workers.model import ENGINES, Dispatch, Keyed, RequestTask
 
 #: What a value of ``dispatch.task`` may be keyed by.
 TASK_KEYED_BY = ("image", "sku")
 
-#: What can run images on this machine; ``none`` leaves them all to ``commands``.
-ENGINES = ("podman", "docker", "apptainer", "singularity", "none")
+# What can run images on this machine; ``none`` leaves them all to ``commands``.
+_ENGINES = (*ENGINES, "none")
 
 
 def dispatch(known: Known) -> Shape:
@@ -137,11 +137,11 @@ def _sku(raw: Any) -> str:
     return str(raw) if type(raw) is int else a_name(raw)
 
 
-@takes(enum=list(ENGINES))
+@takes(enum=list(_ENGINES))
 def _engine(raw: Any) -> str:
     value = line(raw)
-    if value not in ENGINES:
-        raise Fault(f"there is no engine {value!r}", did_you_mean(value, ENGINES))
+    if value not in _ENGINES:
+        raise Fault(f"there is no engine {value!r}", did_you_mean(value, _ENGINES))
     return value
 
 

@@ -10,10 +10,7 @@ from taskgraph_workers.config.faults import Fault, stop_at
 from taskgraph_workers.config.forms import Either, Shape, about, formed, takes
 from taskgraph_workers.config.shapes import NAME, a_name, duration, line, section, some_of, table
 from taskgraph_workers.errors import TOP
-from taskgraph_workers.model import Commands
-
-#: What runs requests without being configured.
-BUILT_IN = "local"
+from taskgraph_workers.model import LOCAL, Commands
 
 #: What words of every command may hold: what names a job, and says which one it is.
 _NAMES = ("key", "handle")
@@ -66,11 +63,11 @@ def _commands(name: str, value: Mapping[str, Any]) -> Commands:
     return Commands(name, path, timeout_s=value.get("timeout", Commands.timeout_s), **rest)
 
 
-@takes(type="string", pattern=NAME, **{"not": {"const": BUILT_IN}})
+@takes(type="string", pattern=NAME, **{"not": {"const": LOCAL}})
 def _name(raw: Any) -> str:
     name = a_name(raw)
-    if name == BUILT_IN:
-        raise Fault(f"{BUILT_IN!r} is this machine, and can't be another", "choose another name")
+    if name == LOCAL:
+        raise Fault(f"{LOCAL!r} is this machine, and can't be another", "choose another name")
     return name
 
 

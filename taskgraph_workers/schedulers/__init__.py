@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Callable
 
-from taskgraph_workers.offered import offered
+from taskgraph_workers.offered import load, offered
 
 if TYPE_CHECKING:
     from taskgraph_workers.schedulers.base import Answer, Command, Scheduler
@@ -62,12 +62,7 @@ def _foreign(name: str) -> Scheduler:
     if name not in points:
         hint = did_you_mean(name, (*NAMES, *points))
         raise SchedulerError(Problem(f"there is no scheduler {name!r}", hint=hint))
-    try:
-        scheduler: Scheduler = points[name].load()
-    except Exception as error:
-        # Somebody else's code: whatever it does wrong, its user wants to know where it is from.
-        why = f"scheduler {name!r} ({points[name].value}) can't be loaded: {error}"
-        raise SchedulerError(Problem(why)) from error
+    scheduler: Scheduler = load("scheduler", points[name], error=SchedulerError)
     return scheduler
 
 

@@ -15,14 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable
 
-from taskgraph_workers.offered import offered
+from taskgraph_workers.model import LOCAL
+from taskgraph_workers.offered import load, offered
 
 if TYPE_CHECKING:
     from taskgraph_workers.dispatch.executors.base import Executor
     from taskgraph_workers.model import Dispatch
-
-#: Our own.
-LOCAL = "local"
 
 #: Where others register theirs.
 GROUP = "taskgraph_workers.executors"
@@ -63,10 +61,5 @@ def _foreign(name: str, setting: Setting) -> Executor:
         hint = did_you_mean(name, (LOCAL, *setting.dispatch.executors, *points))
         path = (*setting.dispatch.path, "executor") if setting.dispatch.executor == name else ()
         raise ConfigError(Problem(f"there is no executor {name!r}", path, hint))
-    try:
-        executor: Executor = points[name].load()(setting)
-    except Exception as error:
-        # Somebody else's code: whatever it does wrong, its user wants to know where it is from.
-        why = f"executor {name!r} ({points[name].value}) can't be loaded: {error}"
-        raise ConfigError(Problem(why)) from error
+    executor: Executor = load("executor", points[name], setting, error=ConfigError)
     return executor

@@ -18,16 +18,14 @@ from taskgraph_workers.dispatch.executors.base import Impossible, NotNow, traine
 from taskgraph_workers.dispatch.executors.call import Answer, call
 from taskgraph_workers.dispatch.images import name_of
 from taskgraph_workers.dispatch.model import Job
-from taskgraph_workers.model import Dispatch
+from taskgraph_workers.model import ENGINES, Dispatch
 
-#: Engines, in the order in which they are asked, and the question. apptainer and singularity have
-#: no daemon to be without.
-PROBES = {
+# What an engine is asked for its version. The others have no daemon to be without.
+_QUESTIONS = {
     "podman": ("info", "--format", "{{.Version.Version}}"),
     "docker": ("info", "--format", "{{.ServerVersion}}"),
-    "apptainer": ("version",),
-    "singularity": ("version",),
 }
+_PLAIN_QUESTION = ("version",)
 _PROBE_S = 10.0
 
 #: Where a container finds its folder of progress.
@@ -95,7 +93,7 @@ class Engines:
         if wanted == "none":
             return "", ""
         broken = []
-        for name in [wanted] if wanted else PROBES:
+        for name in [wanted] if wanted else ENGINES:
             program = shutil.which(name, path=self.environ.get("PATH"))
             if program is None:
                 continue
@@ -105,14 +103,14 @@ class Engines:
             broken.append(f"{name} does not work here ({told})")
         if broken:
             raise NotNow("; ".join(broken))
-        raise LookupError(f"there is no {wanted or ', '.join(list(PROBES)[:-1])} here")
+        raise LookupError(f"there is no {wanted or ', '.join(ENGINES[:-1])} here")
 
     def _fault(self, name: str, program: str) -> str:
         """Why an engine does not work; empty where it does."""
         until, known = self._works.get(name, (0.0, ""))
         if known == program and self.clock() < until:
             return ""
-        answer = self.ask((program, *PROBES[name]))
+        answer = self.ask((program, *_QUESTIONS.get(name, _PLAIN_QUESTION)))
         if answer.code == 0 and answer.out.strip():
             self._works[name] = (self.clock() + 60.0, program)
             return ""

@@ -32,7 +32,7 @@ from taskgraph_workers.dispatch.executors.slots import Slots, Ticket
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.model import VM_CREATED, VM_DESTROYED, Job, Progress, Status
 from taskgraph_workers.implementations import MARK, SHELL
-from taskgraph_workers.model import Dispatch
+from taskgraph_workers.model import LOCAL, Dispatch
 
 #: How long a trainer has, from when it is asked to end until it is killed.
 GRACE_S = 30
@@ -54,7 +54,7 @@ _ROOT = os.path.dirname(
 class LocalExecutor:
     """An executor, as :class:`taskgraph_workers.dispatch.executors.base.Executor` says."""
 
-    name = "local"
+    name = LOCAL
     ephemeral = False
 
     #: How long a supervisor may take to say how it stands; it goes on all the same.
