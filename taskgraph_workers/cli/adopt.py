@@ -31,11 +31,7 @@ def add_parser(subparsers: Any) -> None:
         "taskgraph-workers adopt --default gcp-spot -o taskcluster/workers.yml",
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--root",
-        metavar="DIR",
-        help="the folder of its config.yml (default: taskcluster, else taskcluster/ci)",
-    )
+    options.add_root(where)
     where.add_argument("--config", metavar="FILE", help="the config.yml itself")
     add = parser.add_argument
     add("--default", metavar="NAME", help="the class that the default branches are for")

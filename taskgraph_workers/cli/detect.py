@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
     add("--profile", metavar="PROFILE", help="as if this were chosen")
     add("--kind", metavar="KIND", help="as for tasks of this kind")
     options.add_level(worker, "as at this level (default: 1)")
-    add("--root", metavar="DIR", help="the folder of the project's config.yml")
+    options.add_root(worker)
     options.add_config(worker)
     options.add_output(parser)
 

@@ -87,12 +87,7 @@ def _add_replay(parser: options.Parser) -> None:
     add = verb.add_argument
     add("request", metavar="REQUEST", help="its requestId")
     add("--again", action="store_true", help="train again, as one more attempt at the request")
-    group = verb.add_argument_group("project, for --again")
-    group.add_argument("--root", metavar="DIR", help="the folder of its config.yml")
-    options.add_config(group)
-    group.add_argument(
-        "--profile", metavar="PROFILE", help="where it runs, in place of what is chosen"
-    )
+    dispatch_state.add_project(verb, "project, for --again")
     dispatch_state.add_state(verb, runs=True)
     options.add_output(verb)
 

@@ -44,16 +44,7 @@ def add_verbs(parser: options.Parser) -> None:
         action="store_true",
         help="end when every request has ended and every end is told",
     )
-    group = verb.add_argument_group("project")
-    group.add_argument(
-        "--root",
-        metavar="DIR",
-        help="the folder of its config.yml (default: taskcluster, else taskcluster/ci)",
-    )
-    options.add_config(group)
-    group.add_argument(
-        "--profile", metavar="PROFILE", help="where requests run, in place of what is chosen"
-    )
+    dispatch_state.add_project(verb, "project")
     dispatch_state.add_state(verb, runs=True)
     options.add_output(verb, json=False)
     verb.add_argument("--log-json", action="store_true", help="log JSON, one object a line")

@@ -6,6 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
+from taskgraph_workers.cli import options
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
 
@@ -41,6 +42,16 @@ def add_state(parser: argparse.ArgumentParser, runs: bool = False) -> None:
             metavar="NAME",
             help="what runs requests (default: TASKGRAPH_WORKERS_EXECUTOR, else as configured)",
         )
+
+
+def add_project(parser: argparse.ArgumentParser, title: str) -> None:
+    """``--root``, ``--config``, ``--profile``: by what requests are placed."""
+    group = parser.add_argument_group(title)
+    options.add_root(group)
+    options.add_config(group)
+    group.add_argument(
+        "--profile", metavar="PROFILE", help="where requests run, in place of what is chosen"
+    )
 
 
 def state_of(args: argparse.Namespace) -> State:

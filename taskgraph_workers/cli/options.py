@@ -175,11 +175,7 @@ def add_verb(parser: Parser, name: str, run: Any, summary: str, example: str) ->
 def add_project(parser: argparse.ArgumentParser) -> None:
     """Which project, and what its graph is made for: ``--root``, ``-p``, ``--level``."""
     group = parser.add_argument_group("project")
-    group.add_argument(
-        "--root",
-        metavar="DIR",
-        help="the folder of its config.yml (default: taskcluster, else taskcluster/ci)",
-    )
+    add_root(group)
     group.add_argument(
         "-p",
         "--parameters",
@@ -187,6 +183,15 @@ def add_project(parser: argparse.ArgumentParser) -> None:
         help="parameters of the graph: a file, a URL, task-id=... or project=...",
     )
     add_level(group, "the level, in place of that of the parameters")
+
+
+def add_root(parser: argparse._ActionsContainer) -> None:
+    """``--root``."""
+    parser.add_argument(
+        "--root",
+        metavar="DIR",
+        help="the folder of its config.yml (default: taskcluster, else taskcluster/ci)",
+    )
 
 
 def add_level(parser: argparse._ActionsContainer, help: str, default: str | None = None) -> None:

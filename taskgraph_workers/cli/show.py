@@ -35,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
     add("--kind", metavar="KIND", default="", help="as for tasks of this kind")
     options.add_level(parser, "as at this level (default: 1)", "1")
     options.add_config(parser)
-    add("--root", metavar="DIR", help="the folder of the project's config.yml")
+    options.add_root(parser)
     options.add_output(parser)
 
 
