@@ -67,7 +67,6 @@ def opened(args: argparse.Namespace, output: Output, create: bool = False) -> Le
     from taskgraph_workers.dispatch import state as states
 
     ledger = states.ledger(state_of(args), create)
-    output.problems(ledger.warnings)
     if ledger.migrated_from is not None:
         output.talk(f"the ledger {ledger.shown} was taken forward from an earlier version")
     return ledger

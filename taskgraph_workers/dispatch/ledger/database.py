@@ -30,13 +30,12 @@ _TRIES = 3
 class Settings:
     """How a ledger is opened.
 
-    ``create`` makes what is missing. ``shared`` takes a folder on a network file system, for one
-    machine at a time. ``busy_s`` is how long one of three tries waits for another's transaction.
+    ``create`` makes what is missing. ``busy_s`` is how long one of three tries waits for another's
+    transaction.
     ``filesystem`` says what a folder is on, as Linux names it.
     """
 
     create: bool = True
-    shared: bool = False
     busy_s: float = 10.0
     filesystem: Callable[[Path], str] = files.filesystem_of
 
@@ -45,14 +44,13 @@ class Settings:
 class Ledger:
     """An open ledger. Safe for threads; a forked child opens its own.
 
-    ``shown`` names it to people, ``warnings`` are for whoever opened it, ``migrated_from`` is the
-    version that its schema was taken forward from. ``is_there`` says whether what is open is still
-    what others open: a file that was moved or deleted can be written to, and nobody reads it.
+    ``shown`` names it to people, ``migrated_from`` is the version that its schema was taken forward
+    from. ``is_there`` says whether what is open is still what others open: a file that was moved or
+    deleted can be written to, and nobody reads it.
     """
 
     engine: Engine
     shown: str
-    warnings: tuple[Problem, ...] = ()
     migrated_from: int | None = field(default=None, compare=False)
     is_there: Callable[[], bool] = field(default=lambda: True, compare=False)
 
@@ -114,7 +112,7 @@ def open_ledger(folder: str | os.PathLike[str], settings: Settings = _USUAL) -> 
     """
     place = Path(folder)
     kind = files.is_shared(place, settings.filesystem)
-    if kind and not settings.shared:
+    if kind:
         raise LedgerError(
             Problem(
                 f"the ledger would be on {kind}, a file system that machines share: {place}",
@@ -122,17 +120,14 @@ def open_ledger(folder: str | os.PathLike[str], settings: Settings = _USUAL) -> 
             )
         )
     file = files.prepared(place, settings.create)
-    journal = "DELETE" if kind else "WAL"
-    engine = dialect.sqlite_engine(file, journal, settings.busy_s)
-    warnings = (_warning(file, kind),) if kind else ()
-    made = opened(engine, str(file), warnings)
+    made = opened(dialect.sqlite_engine(file, settings.busy_s), str(file))
     known = files.identity(file)
     return replace(made, is_there=lambda: files.identity(file) == known)
 
 
-def opened(engine: Engine, shown: str, warnings: tuple[Problem, ...] = ()) -> Ledger:
+def opened(engine: Engine, shown: str) -> Ledger:
     """A ledger on any engine, with its schema brought up."""
-    ledger = Ledger(engine, shown, warnings)
+    ledger = Ledger(engine, shown)
     try:
         before = ledger.see(schema.version_of, shown)
         if before < schema.VERSION:
@@ -141,11 +136,3 @@ def opened(engine: Engine, shown: str, warnings: tuple[Problem, ...] = ()) -> Le
         ledger.close()
         raise
     return replace(ledger, migrated_from=before if 0 < before < schema.VERSION else None)
-
-
-def _warning(file: Path, kind: str) -> Problem:
-    return Problem(
-        f"the ledger {file} is on {kind}: let only one machine use it at a time",
-        hint="a folder on a disk of this machine's is safer, and faster",
-        severity="warning",
-    )

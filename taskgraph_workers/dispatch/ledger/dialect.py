@@ -40,14 +40,14 @@ _AGAIN = frozenset({"40001", "40P01"})
 _NAP_S = 0.01
 
 
-def sqlite_engine(file: Path, journal: str, busy_s: float) -> Engine:
+def sqlite_engine(file: Path, busy_s: float) -> Engine:
     """An engine on a file, with transactions that are durable when they are committed."""
     url = URL.create("sqlite", database=str(file))
     engine = create_engine(url, connect_args={"timeout": busy_s, "isolation_level": None})
 
     @event.listens_for(engine, "connect")
     def _connected(raw: Any, _: Any) -> None:
-        _set_journal(raw, journal, busy_s)
+        _set_journal(raw, busy_s)
         raw.execute("PRAGMA synchronous=FULL")
 
     @event.listens_for(engine, "begin")
@@ -59,15 +59,15 @@ def sqlite_engine(file: Path, journal: str, busy_s: float) -> Engine:
     return engine
 
 
-def _set_journal(raw: sqlite3.Connection, journal: str, busy_s: float) -> None:
-    """Set how it is kept, waiting for a connection that does just that to a new file.
+def _set_journal(raw: sqlite3.Connection, busy_s: float) -> None:
+    """Have a write-ahead log; another connection that does just that to a new file is waited for.
 
     SQLite itself doesn't: it says at once that the file is locked, as both may want to write.
     """
     until = time.monotonic() + busy_s
     while True:
         try:
-            raw.execute(f"PRAGMA journal_mode={journal}")
+            raw.execute("PRAGMA journal_mode=WAL")
             return
         except sqlite3.OperationalError as error:
             if "is locked" not in str(error) or time.monotonic() > until:

@@ -59,18 +59,10 @@ def test_this_machine_says_what_its_folders_are_on():
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "lustre", "beegfs", "fuse.sshfs"])
 def test_a_shared_file_system_is_refused(tmp_path: Path, kind: str):
     """Nothing is made on a file system whose machines share no memory."""
-    with pytest.raises(LedgerError, match=f"would be on {kind}"):
+    with pytest.raises(LedgerError, match=f"would be on {kind}") as raised:
         open_ledger(tmp_path / "state", Settings(filesystem=lambda _: kind))
+    assert "on a disk of this machine's by --state" in raised.value.problems[0].hint
     assert not (tmp_path / "state").exists()
-
-
-def test_a_shared_file_system_is_warned_about_if_it_is_wanted(tmp_path: Path):
-    """Whoever insists gets a journal that needs no shared memory, and a warning."""
-    settings = Settings(shared=True, filesystem=lambda _: "nfs")
-    with open_ledger(tmp_path, settings) as ledger:
-        journal = ledger.see(lambda conn: conn.exec_driver_sql("PRAGMA journal_mode").scalar())
-    assert journal == "delete"
-    assert [problem.severity for problem in ledger.warnings] == ["warning"]
 
 
 def test_a_disk_of_this_machine_has_a_write_ahead_log(tmp_path: Path):
@@ -81,7 +73,6 @@ def test_a_disk_of_this_machine_has_a_write_ahead_log(tmp_path: Path):
             for name in ("journal_mode", "synchronous")
         ]
     assert pragmas == ["wal", 2]
-    assert ledger.warnings == ()
 
 
 def test_a_new_ledger_is_its_user_s_alone(tmp_path: Path):
