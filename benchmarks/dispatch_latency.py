@@ -24,7 +24,7 @@ from typing import Any
 from sqlalchemy import select
 
 from benchmarks import dispatch_work, tables
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger import tables as ledger_tables
 from taskgraph_workers.dispatch.ledger.database import Ledger, open_ledger
 from taskgraph_workers.dispatch.log import Log
@@ -80,7 +80,7 @@ def dispatching(ledger: Ledger) -> Iterator[Notes]:
     with open(os.devnull, "w") as nowhere:
         notes = Notes(nowhere)
         means = Means(ledger, {"local": Nowhere()}, notes, "benchmark", stopped=stop.is_set)
-        loop = Loop(means, Intake(means, SqlBroker(ledger), dispatch_work.judge))
+        loop = Loop(means, Intake(means, Embedded(ledger), dispatch_work.judge))
         thread = threading.Thread(target=loop.run)
         thread.start()
         try:
@@ -102,10 +102,9 @@ def one_by_one(count: int) -> tuple[list[float], list[float]]:
     """Milliseconds from sent to received, and from there to submitted, message by message."""
     sent: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder, open_ledger(folder) as ledger:
-        sender = SqlBroker(ledger)
         with dispatching(ledger) as notes:
             for number in range(count):
-                sender.send(dispatch_work.body(number))
+                dispatch_work.put(ledger, 1, number)
                 sent[dispatch_work.request_id(number)] = time.time()
                 time.sleep(_PAUSE_S)
             waited(notes, count)

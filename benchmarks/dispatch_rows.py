@@ -30,7 +30,7 @@ from typing import Any, Callable
 from sqlalchemy import ColumnElement, Connection, Table, func, insert, literal, select
 
 from benchmarks import dispatch_work
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger import attempts, outbox, progress, queries, tables
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger, open_ledger
@@ -126,7 +126,7 @@ def looked(folder: str, runs: int) -> dict[str, float]:
 
 
 def _recorded(ledger: Ledger) -> dict[str, float]:
-    broker = SqlBroker(ledger)
+    broker = Embedded(ledger)
     dispatch_work.put(ledger, _RECORDED, first=2)
     start = time.process_time()
     taken = [_ms(broker.record_next, dispatch_work.judge) for _ in range(_RECORDED)]

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from taskgraph_workers.config import check
 from taskgraph_workers.dispatch import message, place
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger import queue, receipt
 from taskgraph_workers.dispatch.ledger.database import Ledger, open_ledger
 from taskgraph_workers.dispatch.ledger.values import Accepted
@@ -80,7 +80,7 @@ def put(ledger: Ledger, count: int, first: int = 0) -> None:
 
     def puts(conn: Connection) -> None:
         for number in range(first, first + count):
-            queue.put(conn, queue.Outgoing(queue.START, body(number)), time.time())
+            queue.put(conn, queue.START, body(number), time.time())
 
     ledger.do(puts)
 
@@ -93,7 +93,7 @@ def record(ledger: Ledger, content: bytes) -> str:
 def drain(folder: str) -> None:
     """Record all that waits in the embedded queue."""
     with open_ledger(folder) as ledger:
-        broker = SqlBroker(ledger)
+        broker = Embedded(ledger)
         while broker.record_next(judge) is not None:
             pass
 

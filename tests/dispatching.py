@@ -9,12 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ledgers import NOW, body, judge
+from ledgers import NOW, body, judge, send, unsent
 
+from taskgraph_workers.dispatch.brokers.base import Delivery
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
+from taskgraph_workers.dispatch.brokers.external import External
 from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.transport import Transport
 from taskgraph_workers.dispatch.executors.base import Unreachable
 from taskgraph_workers.dispatch.ledger import outbox, progress, queries
 from taskgraph_workers.dispatch.ledger.database import Ledger, Settings, open_ledger
+from taskgraph_workers.dispatch.ledger.files import QUEUE
 from taskgraph_workers.dispatch.ledger.values import End, Request
 from taskgraph_workers.dispatch.log import Log
 from taskgraph_workers.dispatch.loop import Loop
@@ -107,6 +112,37 @@ class Service:
                 self.statuses[handle] = replace(status, phase=phase, **changes)
 
 
+class Died(BaseException):
+    """A dispatcher that is killed."""
+
+
+@dataclass
+class Mortal(SqlBroker):
+    """A queue of its own whose dispatcher dies, when it was ordered, once it has done something."""
+
+    deaths: set[str] = field(default_factory=set)
+
+    def receive(self, wait_s: float) -> Delivery | None:
+        found = super().receive(wait_s)
+        self._die("receive")
+        return found
+
+    def acknowledge(self, delivery: Delivery) -> bool:
+        self._die("record")
+        found = super().acknowledge(delivery)
+        self._die("acknowledge")
+        return found
+
+    def publish(self, body: Mapping[str, Any], message_id: str) -> None:
+        super().publish(body, message_id)
+        self._die("publish")
+
+    def _die(self, step: str) -> None:
+        if step in self.deaths:
+            self.deaths.remove(step)
+            raise Died
+
+
 def down(text: str = "no answer") -> Unreachable:
     """What an executor says that can't be reached."""
     return Unreachable(text)
@@ -114,15 +150,23 @@ def down(text: str = "no answer") -> Unreachable:
 
 @dataclass
 class World:
-    """A ledger, a clock, an executor, and a dispatcher that works with them."""
+    """A ledger, a clock, an executor, and a dispatcher that works with them.
+
+    ``apart``: messages are in a queue of their own, and its dispatchers have them by ``broker``.
+    """
 
     folder: Path
     clock: Clock = field(default_factory=Clock)
     service: Service = field(default_factory=Service)
     said: io.StringIO = field(default_factory=io.StringIO)
+    apart: bool = False
 
     def __post_init__(self) -> None:
         self.ledger: Ledger = open_ledger(self.folder, Settings(busy_s=0.1))
+        self.queue, self.broker = self.ledger, None
+        if self.apart:
+            self.queue = open_ledger(self.folder, Settings(kind=QUEUE))
+            self.broker = Mortal(self.folder, self.clock, sleep=self.clock.sleep)
         self.loop = self.dispatcher()
 
     def dispatcher(self, name: str = "me", **changes: Any) -> Loop:
@@ -137,12 +181,18 @@ class World:
             chance=lambda: 1.0,
             **changes,
         )
-        broker = SqlBroker(self.ledger, self.clock)
-        return Loop(means, Intake(means, broker, judge), self.clock.sleep)
+        transport: Transport = Embedded(self.ledger, self.clock)
+        if self.broker is not None:
+            transport = External(means, self.broker)
+        return Loop(means, Intake(means, transport, judge), self.clock.sleep)
+
+    def close(self) -> None:
+        for each in (self.ledger, self.queue):
+            each.close()
 
     def send(self, *request_ids: str, **changes: Any) -> None:
         for each in request_ids:
-            SqlBroker(self.ledger, self.clock).send(body(each, **changes))
+            send(self.queue, body(each, **changes), self.clock())
 
     def turns(self, count: int = 1, loop: Loop | None = None, after_s: float = 1.0) -> None:
         """Have a dispatcher do so many turns, with time going by between them."""
@@ -172,5 +222,5 @@ class World:
         for each in self.ledger.see(queries.newest):
             last = each.attempt + (each.state in FINAL)
             due += [f"{each.request_id}/{number}" for number in range(1, last)]
-        told = [end.message_id for end in (*self.ends(), *self.ledger.see(outbox.unsent))]
+        told = [end.message_id for end in (*self.ends(), *self.ledger.see(unsent))]
         assert sorted(told) == sorted(due)

@@ -10,14 +10,14 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import Connection, Table, insert, select
 
 from taskgraph_workers.dispatch import message
 from taskgraph_workers.dispatch.failpoints import VARIABLE
-from taskgraph_workers.dispatch.ledger import attempts, receipt, tables
+from taskgraph_workers.dispatch.ledger import attempts, outbox, queue, receipt, tables
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger
-from taskgraph_workers.dispatch.ledger.values import Accepted, Attempt, Recorded, job_to_text
+from taskgraph_workers.dispatch.ledger.values import Accepted, Attempt, End, Recorded, job_to_text
 from taskgraph_workers.dispatch.model import Placed, Refused, Status
 
 #: When tests begin. Time goes by only where they say so.
@@ -60,6 +60,25 @@ def ask(ledger: Ledger, request_id: str = "r1", now: float = NOW, **changes: Any
     """Record a message."""
     content = body(request_id, **changes)
     return ledger.do(receipt.record, content, judge(content), now)
+
+
+def send(ledger: Ledger, content: bytes, now: float = NOW) -> None:
+    """Have a start message wait."""
+    ledger.do(queue.put, queue.START, content, now)
+
+
+def waits(ledger: Ledger) -> bool:
+    """Whether a start message is there, with whomever it is."""
+    return ledger.see(queue.first_at, queue.START) is not None
+
+
+def unsent(conn: Connection) -> tuple[End, ...]:
+    """End messages that are not sent yet, those to be tried first in front."""
+    table = tables.outbox.c
+    found = select(table.message_id).where(table.sent_at.is_(None))
+    ids = conn.execute(found.order_by(table.next_try, table.id)).scalars().all()
+    ends = [outbox.end_of(conn, each) for each in ids]
+    return tuple(end for end in ends if end is not None)
 
 
 def own(ledger: Ledger, now: float = NOW, for_s: float = 60.0, name: str = "me") -> Attempt:

@@ -35,10 +35,14 @@ TRAINER = (
 
 
 class Site:
-    """A folder with a configuration, a state, and the trace of trainings."""
+    """A folder with a configuration, a state, and the trace of trainings.
 
-    def __init__(self, folder: Path, seconds: float = 0.0) -> None:
+    ``apart``: messages are in a queue of their own.
+    """
+
+    def __init__(self, folder: Path, seconds: float = 0.0, apart: bool = False) -> None:
         self.folder = folder
+        self.queue = folder / "queue" if apart else None
         self.state = folder / "state"
         self.trace = folder / "trace"
         trainer = TRAINER.format(trace=self.trace, seconds=seconds)
@@ -49,6 +53,8 @@ class Site:
     def start(self, *words: str, failpoint: str = "", **env: str) -> subprocess.Popen[str]:
         """Begin a command of ``dispatch``."""
         said = {"TASKGRAPH_WORKERS_STATE": str(self.state), "PYTHONPATH": str(ROOT), **env}
+        if self.queue is not None:
+            said["TASKGRAPH_WORKERS_BROKER"] = f"sqlite:///{self.queue}"
         return subprocess.Popen(
             [sys.executable, "-m", "taskgraph_workers", "dispatch", *words],
             env={**os.environ, "COLUMNS": "80", **said, VARIABLE: failpoint},

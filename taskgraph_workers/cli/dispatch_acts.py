@@ -111,20 +111,15 @@ def _add_backup(parser: options.Parser) -> None:
 def send(args: argparse.Namespace, output: Output) -> int:
     """Queue messages. What will be refused is queued, too, and is said here."""
     from taskgraph_workers.dispatch import message
-    from taskgraph_workers.dispatch import state as states
-    from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+    from taskgraph_workers.dispatch.ledger import queue
     from taskgraph_workers.dispatch.model import Refused
 
     bodies = [(name, _read(name)) for name in args.files]
     sent: list[dict[str, Any]] = []
-    with dispatch_state.opened(args, output, create=True) as ledger:
-        broker = states.broker(dispatch_state.state_of(args), ledger)
-        if not isinstance(broker, SqlBroker):
-            what = f"messages for the broker {broker.name} are sent by its own tools"
-            raise WorkersError(Problem(what, hint="leave out --broker"))
+    with dispatch_state.messages(args, output, create=True) as opened:
         for name, body in bodies:
             found = message.read(body)
-            broker.send(body)
+            opened.do(queue.put, queue.START, body, time.time())
             reason = found.reason if isinstance(found, Refused) else None
             if reason is not None:
                 output.warn(f"{name} will be refused: {reason}")

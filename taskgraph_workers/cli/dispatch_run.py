@@ -15,7 +15,7 @@ from taskgraph_workers.cli import dispatch_state, options, reading
 from taskgraph_workers.cli.output import Output
 
 if TYPE_CHECKING:
-    from taskgraph_workers.dispatch.brokers.sql import Judge
+    from taskgraph_workers.dispatch.brokers.transport import Judge
     from taskgraph_workers.dispatch.ledger.database import Ledger
     from taskgraph_workers.dispatch.log import Log
     from taskgraph_workers.dispatch.loop import Loop
@@ -110,13 +110,13 @@ def made(args: argparse.Namespace, output: Output, stopped: Stop) -> Loop | None
     ledger = _opened(args, output, say, stopped)
     if ledger is None:
         return None
+    means = Means(ledger, executors, say, owners.name(), stopped=stopped)
     try:
-        broker = states.broker(state, ledger)
+        transport = states.transport(state, means)
     except WorkersError:
         ledger.close()
         raise
-    means = Means(ledger, executors, say, owners.name(), stopped=stopped)
-    return Loop(means, Intake(means, broker, judging))
+    return Loop(means, Intake(means, transport, judging))
 
 
 def _opened(args: argparse.Namespace, output: Output, say: Log, stopped: Stop) -> Ledger | None:

@@ -256,10 +256,13 @@ def _fact_row(fact: Fact) -> list[Cell]:
 
 
 def ends(args: argparse.Namespace, output: Output) -> int:
-    """Print end messages, in the order in which they came to be."""
+    """Print end messages, in the order in which they came to be: of the queue that has them."""
+    from taskgraph_workers.dispatch import state as states
     from taskgraph_workers.dispatch.ledger import outbox
 
-    with dispatch_state.opened(args, output) as ledger:
+    apart = states.has_queue(dispatch_state.state_of(args))
+    opened = dispatch_state.messages if apart else dispatch_state.opened
+    with opened(args, output) as ledger:
         found = ledger.see(outbox.ends, args.limit, args.after)
     if args.json:
         output.json(

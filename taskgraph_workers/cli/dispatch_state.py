@@ -34,7 +34,8 @@ def add_state(parser: argparse.ArgumentParser, runs: bool = False) -> None:
     add(
         "--broker",
         metavar="URL",
-        help="what carries messages (default: TASKGRAPH_WORKERS_BROKER, else the ledger)",
+        help="what carries messages, such as sqlite:////FOLDER "
+        "(default: TASKGRAPH_WORKERS_BROKER, else the ledger)",
     )
     if runs:
         add(
@@ -66,9 +67,19 @@ def opened(args: argparse.Namespace, output: Output, create: bool = False) -> Le
     """The ledger. Raises WorkersError where it can't be opened."""
     from taskgraph_workers.dispatch import state as states
 
-    ledger = states.ledger(state_of(args), create)
+    return _told(states.ledger(state_of(args), create), output)
+
+
+def messages(args: argparse.Namespace, output: Output, create: bool = False) -> Ledger:
+    """Where messages wait: the ledger, or a queue of its own. Raises WorkersError."""
+    from taskgraph_workers.dispatch import state as states
+
+    return _told(states.messages(state_of(args), create), output)
+
+
+def _told(ledger: Ledger, output: Output) -> Ledger:
     if ledger.migrated_from is not None:
-        output.talk(f"the ledger {ledger.shown} was taken forward from an earlier version")
+        output.talk(f"{ledger.called} was taken forward from an earlier version")
     return ledger
 
 

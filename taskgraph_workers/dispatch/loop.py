@@ -15,7 +15,6 @@ from typing import Callable
 
 from taskgraph_workers.dispatch import owners
 from taskgraph_workers.dispatch.brokers.base import BrokerDown
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
 from taskgraph_workers.dispatch.ledger import attempts, machines, queries, steps
 from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.recall import recall
@@ -24,7 +23,6 @@ from taskgraph_workers.dispatch.means import Means
 from taskgraph_workers.dispatch.meanwhile import Meanwhile
 from taskgraph_workers.dispatch.receive import Intake
 from taskgraph_workers.dispatch.reconcile import reconcile, release
-from taskgraph_workers.dispatch.relay import relay
 from taskgraph_workers.dispatch.submit import submit
 
 #: How long a broker of another program is waited for at most, so that all else goes on.
@@ -123,7 +121,9 @@ class Loop:
 
     def is_idle(self) -> bool:
         """Whether nothing is left to do, as far as this dispatcher can see."""
-        return not self.troubles and self.means.ledger.see(queries.is_idle)
+        if self.troubles or not self.means.ledger.see(queries.is_idle):
+            return False
+        return self.intake.transport.is_idle()
 
     # --- its parts ---
 
@@ -207,7 +207,7 @@ class Loop:
         submit(self.means, executor, [each for each in mine if each.handle is None])
 
     def _relay(self) -> int:
-        return relay(self.means, self.intake.broker)
+        return self.intake.transport.relay(self.means.pace.messages)
 
     def _machines(self) -> int:
         """Tell of machines that should be gone, each once as long as it is there."""
@@ -239,7 +239,7 @@ class Loop:
         """Rest until something is due; a new message, or a stop, ends it within a nap."""
         began = self.means.clock()
         end = began + self.means.pace.rest_s
-        if not isinstance(self.intake.broker, SqlBroker) and _RECEIVING not in self.troubles:
+        if self.intake.transport.listens and _RECEIVING not in self.troubles:
             return self._listen(end)
         self.sleep(self.means.pace.nap_s)
         while not self.means.stopped() and began <= self.means.clock() < end:

@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
-from taskgraph_workers.offered import offered
+from taskgraph_workers.offered import load, offered
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from taskgraph_workers.dispatch.brokers.base import Broker
+    from taskgraph_workers.dispatch.brokers.transport import Transport
     from taskgraph_workers.dispatch.executors.base import Executor
     from taskgraph_workers.dispatch.ledger.database import Ledger
+    from taskgraph_workers.dispatch.means import Means
     from taskgraph_workers.model import Dispatch
 
 #: The environment variables, by what they say.
@@ -29,6 +33,9 @@ BROKER, EXECUTOR = "TASKGRAPH_WORKERS_BROKER", "TASKGRAPH_WORKERS_EXECUTOR"
 
 #: Where other packages offer theirs.
 BROKERS = "taskgraph_workers.brokers"
+
+#: The scheme of URLs that name a folder of this machine's.
+_FOLDER = "sqlite"
 
 _SECRET = re.compile(r"pass|pwd|secret|token|key|sig|credential", re.IGNORECASE)
 _HIDDEN = "***"
@@ -127,33 +134,73 @@ def ledger(state: State, create: bool = True) -> Ledger:
 
     if state.database is None:
         return open_ledger(state.folder, Settings(create=create))
-    scheme = urlsplit(state.database).scheme
-    if scheme != "sqlite":
+    if urlsplit(state.database).scheme != _FOLDER:
         what = f"{masked(state.database)} is no database that this version keeps a ledger in"
         raise WorkersError(Problem(what, hint="sqlite:////FOLDER, or leave it out and say --state"))
-    return open_ledger(urlsplit(state.database).path[1:] or ".", Settings(create=create))
+    return open_ledger(_folder(state.database), Settings(create=create))
 
 
-def broker(state: State, opened: Ledger) -> Broker:
-    """What carries messages: the ledger itself, unless a URL says otherwise."""
-    from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+def has_queue(state: State) -> bool:
+    """Whether messages wait in a database of their own."""
+    return state.broker is not None and urlsplit(state.broker).scheme == _FOLDER
+
+
+def messages(state: State, create: bool) -> Ledger:
+    """Open the database in which start messages wait: the ledger, or one of their own.
+
+    Raises LedgerError, and WorkersError where another program's broker has them.
+    """
+    from taskgraph_workers.dispatch.ledger.database import Settings, open_ledger
+    from taskgraph_workers.dispatch.ledger.files import QUEUE
 
     if state.broker is None:
-        return SqlBroker(opened)
-    scheme = urlsplit(state.broker).scheme
-    found = offered(BROKERS)
+        return ledger(state, create)
+    if has_queue(state):
+        return open_ledger(_folder(state.broker), Settings(create=create, kind=QUEUE))
+    what = f"messages for the broker {_offered(state.broker).name} are sent by its own tools"
+    raise WorkersError(Problem(what, hint="leave out --broker"))
+
+
+def transport(state: State, means: Means) -> Transport:
+    """What carries messages: the ledger, unless a URL says otherwise. Raises WorkersError."""
+    from taskgraph_workers.dispatch.brokers.embedded import Embedded
+    from taskgraph_workers.dispatch.brokers.external import External
+
+    if state.broker is None:
+        return Embedded(means.ledger, means.clock)
+    return External(means, _broker(state, state.broker))
+
+
+def _broker(state: State, url: str) -> Broker:
+    from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+
+    if has_queue(state):
+        queue = SqlBroker(_folder(url))
+        queue.check()
+        return queue
+    made: Broker = load("broker", _offered(url), url, shown=masked(url))
+    return made
+
+
+def _offered(url: str) -> EntryPoint:
+    """The broker of another package that a URL names. Raises WorkersError where nobody has it."""
+    scheme, found = urlsplit(url).scheme, offered(BROKERS)
     for each in found:
         if each.name == scheme:
-            try:
-                made: Broker = each.load()(state.broker)
-            except Exception as error:
-                # Somebody else's code, whose words may hold the password.
-                why = f"broker {scheme!r} ({each.value}) can't be loaded: {type(error).__name__}"
-                raise WorkersError(Problem(f"{why}, for {masked(state.broker)}")) from error
-            return made
-    what = f"nobody here knows a broker {scheme!r}: {masked(state.broker)}"
-    hint = did_you_mean(scheme, [each.name for each in found], "leave it out: the ledger")
-    raise WorkersError(Problem(what, hint=hint))
+            return each
+    what = f"nobody here knows a broker {scheme!r}: {masked(url)}"
+    known = [_FOLDER, *(each.name for each in found)]
+    instead = f"{_FOLDER}:////FOLDER, or leave it out: the ledger"
+    raise WorkersError(Problem(what, hint=did_you_mean(scheme, known, instead)))
+
+
+def _folder(url: str) -> Path:
+    """The folder that a URL names, as it is written there. Raises WorkersError."""
+    rest = url.partition("://")[2]
+    if len(rest) < 2 or rest[0] != "/":
+        what = f"{masked(url)} names no folder of this machine"
+        raise WorkersError(Problem(what, hint=f"{_FOLDER}:////FOLDER, with four slashes"))
+    return Path(rest[1:]).absolute()
 
 
 class Executors:

@@ -11,4 +11,4 @@ from dispatching import World
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path / "state")
     yield made
-    made.ledger.close()
+    made.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,12 @@ from dispatching import World
 from ledgers import NOW, body, judge
 
 from taskgraph_workers.dispatch.brokers.base import BrokerDown, Delivery
+from taskgraph_workers.dispatch.brokers.external import External
+from taskgraph_workers.dispatch.brokers.transport import MOST_FAILURES
 from taskgraph_workers.dispatch.ledger import dead, outbox
+from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
+from taskgraph_workers.dispatch.ledger.files import NAME
+from taskgraph_workers.dispatch.ledger.values import Accepted
 from taskgraph_workers.dispatch.loop import Loop
 from taskgraph_workers.dispatch.receive import Intake
 
@@ -58,6 +64,10 @@ class Queue:
         self._fault("publish")
         self.ends.append(message_id)
 
+    def is_empty(self) -> bool:
+        self._fault("is_empty")
+        return not self.waiting and not self.out
+
     def redeliver(self) -> None:
         self.waiting, self.out = self.waiting + self.out, []
 
@@ -70,7 +80,7 @@ def queue() -> Queue:
 @pytest.fixture
 def loop(world: World, queue: Queue) -> Loop:
     made = world.dispatcher()
-    made.intake = Intake(made.means, queue, judge)
+    made.intake = Intake(made.means, External(made.means, queue), judge)
     return made
 
 
@@ -151,14 +161,14 @@ def test_who_dies_between_sending_and_marking_sends_again(world: World, queue: Q
 
 
 def test_a_message_that_fails_in_an_unknown_way(world: World, queue: Queue, loop: Loop):
-    """P5: five times, however it is counted; then it is a dead letter, and others went on."""
+    """P5: five times, longer each time; then it is a dead letter, and others went on."""
 
     def judging(content: bytes) -> Any:
         if b"r1" in content:
             raise ZeroDivisionError
         return judge(content)
 
-    loop.intake = Intake(loop.means, queue, judging)
+    loop.intake = Intake(loop.means, loop.intake.transport, judging)
     queue.put(body("r1"))
     queue.put(body("r2"))
     world.turns(10, loop)
@@ -166,6 +176,70 @@ def test_a_message_that_fails_in_an_unknown_way(world: World, queue: Queue, loop
     (letter,) = world.ledger.see(dead.letters)
     assert (letter.code, letter.body) == ("handler-failed", body("r1"))
     assert queue.waiting == queue.out == []
+
+
+def test_a_message_that_can_not_be_recorded(world: World, queue: Queue, loop: Loop):
+    """P5: that is bounded in the same way, whatever part of handling it fails."""
+
+    def unstorable(content: bytes) -> Any:
+        verdict = judge(content)
+        assert isinstance(verdict, Accepted)
+        return Accepted(verdict.message, verdict.placed, "\ud800")
+
+    loop.intake = Intake(loop.means, loop.intake.transport, unstorable)
+    queue.put(body("r1"))
+    world.turns(10, loop)
+    (letter,) = world.ledger.see(dead.letters)
+    assert (letter.code, letter.body) == ("handler-failed", body("r1"))
+    assert queue.waiting == queue.out == []
+    assert world.states() == {}
+
+
+def test_a_ledger_that_is_down_counts_for_no_message(world: World, queue: Queue, loop: Loop):
+    """P5: the message is given back at once, as often as it takes, and is none that failed."""
+    queue.put(body("r1"))
+    held = sqlite3.connect(world.folder / NAME, isolation_level=None)
+
+    def locks(content: bytes) -> Any:
+        held.execute("BEGIN IMMEDIATE")
+        return judge(content)
+
+    intake = Intake(loop.means, loop.intake.transport, locks)
+    for _ in range(MOST_FAILURES + 1):
+        with pytest.raises(LedgerUnavailable):
+            intake.take_one()
+        held.execute("ROLLBACK")
+        assert (len(queue.waiting), queue.out) == (1, [])
+    held.close()
+    world.turns(2, loop)
+    assert world.states() == {"r1": "running"}
+    assert world.ledger.see(dead.letters) == ()
+
+
+def test_a_dead_letter_that_is_put_back_is_taken(world: World, queue: Queue, loop: Loop):
+    """It waits in the ledger, whatever carries messages."""
+    queue.put(body("r1", trainingVmSku="ND7"))
+    world.turns(1, loop)
+    (letter,) = world.ledger.see(dead.letters)
+    assert world.ledger.do(dead.put_back, letter.id, world.clock.now).ok
+    assert not loop.is_idle()
+    world.turns(2, loop)
+    (again,) = world.ledger.see(dead.letters)
+    assert again.first_at > letter.first_at
+    assert queue.ends == ["r1/1", "r1/2"]
+
+
+def test_it_is_not_idle_while_the_broker_may_have_a_message(world: World, queue: Queue, loop: Loop):
+    """Nor where another holds it, who may be dead, and it comes again; nor while nobody knows."""
+    seen = [loop.is_idle()]
+    queue.put(body("r1"))
+    queue.receive(0.0)
+    seen.append(loop.is_idle())
+    queue.out = []
+    queue.faults["is_empty"] = [BrokerDown("no"), ValueError("hunter2"), None]
+    seen += [loop.is_idle() for _ in range(3)]
+    assert seen == [True, False, False, False, True]
+    assert "hunter2" not in world.said.getvalue()
 
 
 def test_it_listens_while_it_waits(world: World, queue: Queue, loop: Loop):

@@ -9,10 +9,9 @@ import pytest
 from dispatching import World
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ledgers import body
+from ledgers import body, send, waits
 
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
-from taskgraph_workers.dispatch.ledger import dead, queue
+from taskgraph_workers.dispatch.ledger import dead
 from taskgraph_workers.dispatch.receive import Intake
 
 #: T4, each with a code it may be refused by.
@@ -37,14 +36,13 @@ BAD = {
 def test_a_bad_message_is_a_dead_letter_once_and_the_next_one_runs(world: World, kind: str):
     """T4, T5, P4: at once, with its reason, and without holding up any other."""
     content, code = BAD[kind]
-    broker = SqlBroker(world.ledger, world.clock)
-    broker.send(content)
+    send(world.ledger, content)
     world.send("r2")
     world.turns(2)
     (letter,) = world.ledger.see(dead.letters)
     assert (letter.code, letter.times, letter.reason != "") == (code, 1, True)
     assert world.states()["r2"] == "running"
-    assert not world.ledger.see(queue.is_waiting, queue.START)
+    assert not waits(world.ledger)
 
 
 @pytest.mark.parametrize("text", ["$(touch here)", "`x`", "; rm -rf /", "../../etc", "-v/:/", "ü"])
@@ -79,7 +77,7 @@ def test_a_judge_that_fails_is_said_and_stops_nothing(world: World):
     def judging(content: bytes) -> object:
         raise KeyError("secret")
 
-    world.loop.intake = Intake(world.loop.means, world.loop.intake.broker, judging)  # type: ignore[arg-type]
+    world.loop.intake = Intake(world.loop.means, world.loop.intake.transport, judging)  # type: ignore[arg-type]
     world.send("r1")
     world.turns(60)
     (letter,) = world.ledger.see(dead.letters)
@@ -111,9 +109,8 @@ FUZZ = st.one_of(
 @given(st.lists(FUZZ, min_size=50, max_size=50))
 def test_any_bytes_are_recorded_or_refused(world: World, contents: list[bytes]):
     """Whatever comes is taken off the queue in one turn: the loop never stops."""
-    broker = SqlBroker(world.ledger, world.clock)
     for content in contents:
-        broker.send(content)
+        send(world.ledger, content)
     world.turns(1)
-    assert not world.ledger.see(queue.is_waiting, queue.START)
+    assert not waits(world.ledger)
     assert "failed" not in world.said.getvalue()

@@ -12,10 +12,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from ledgers import body, program
+from ledgers import body, program, send
 from trainings import Site
 
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
 from taskgraph_workers.dispatch.ledger import dead, outbox, queries
 from taskgraph_workers.dispatch.ledger.database import open_ledger
 
@@ -30,7 +29,7 @@ PROGRAM = """
 import os, sys, time, uuid
 from ledgers import judge
 from taskgraph_workers.dispatch import owners
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger.database import open_ledger
 from taskgraph_workers.dispatch.log import Log
 from taskgraph_workers.dispatch.loop import Loop
@@ -61,7 +60,7 @@ class Service:
 
 ledger = open_ledger(sys.argv[1])
 means = Means(ledger, {"local": Service()}, Log(sys.stderr, quiet=True), owners.name())
-Loop(means, Intake(means, SqlBroker(ledger), judge)).run(until_idle=True)
+Loop(means, Intake(means, Embedded(ledger), judge)).run(until_idle=True)
 """
 
 
@@ -88,12 +87,11 @@ def test_a_service_that_starts_whatever_it_is_told(tmp_path: Path):
     names = {f"r{number}" for number in range(MANY)}
     chance = random.Random(5)
     with open_ledger(state) as ledger:
-        broker = SqlBroker(ledger)
         for name in sorted(names):
             for _ in range(chance.choice([1, 1, 1, 2, 5])):
-                broker.send(body(name))
+                send(ledger, body(name), time.time())
             if chance.random() < 0.1:
-                broker.send(body(name, trainingBaseModelBlobId="other"))
+                send(ledger, body(name, trainingBaseModelBlobId="other"), time.time())
         kill_now_and_then(lambda: program(PROGRAM, state, jobs), KILLS, chance)
         states = {each.request_id: each.state for each in ledger.see(queries.newest, 2 * MANY)}
         assert states == dict.fromkeys(names, "succeeded")

@@ -12,12 +12,12 @@ from sqlalchemy import event
 from trainings import Site
 
 from taskgraph_workers.dispatch.brokers.base import BrokerDown
+from taskgraph_workers.dispatch.brokers.external import External
 from taskgraph_workers.dispatch.ledger import attempts, queries
 from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.files import NAME
 from taskgraph_workers.dispatch.means import Pace
 from taskgraph_workers.dispatch.model import Status
-from taskgraph_workers.dispatch.relay import relay
 from tests.dispatch.test_faults_broker import Queue
 
 
@@ -67,9 +67,10 @@ def test_end_messages_are_tried_again_soon(world: World):
     world.send("r1", "r2", trainingVmSku="ND7")
     queue = Queue(faults={"publish": [BrokerDown("no")]})
     world.loop.intake.take(10)
-    assert relay(world.loop.means, queue) == 0
+    external = External(world.loop.means, queue)
+    assert external.relay(100) == 0
     world.clock.now += 2.0
-    assert relay(world.loop.means, queue) == 2
+    assert external.relay(100) == 2
     assert queue.ends == ["r1/1", "r2/1"]
 
 

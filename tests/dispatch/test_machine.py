@@ -7,13 +7,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from dispatching import World, down
+from dispatching import Died, World, down
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from ledgers import waits
 from sqlalchemy import event
 
-from taskgraph_workers.dispatch.ledger import attempts, dead, outbox, queue
+from taskgraph_workers.dispatch.ledger import attempts, dead, outbox
 from taskgraph_workers.dispatch.loop import Loop
 from taskgraph_workers.dispatch.means import Pace
 from taskgraph_workers.dispatch.message import key_of
@@ -30,24 +31,19 @@ METHODS = st.sampled_from(["submit", "find", "poll", "cancel", "progress", "rele
 PHASES = st.sampled_from(["queued", "running", "succeeded", "failed", "canceled", "unknown"])
 
 
-class Died(BaseException):
-    """A dispatcher that is killed."""
-
-
 class Dispatchers(RuleBasedStateMachine):
     """Two dispatchers, which die and come again, and an executor that fails in every way."""
+
+    apart = False
 
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.mkdtemp()
-        self.world = World(Path(self.folder) / "state")
+        self.world = World(Path(self.folder) / "state", apart=self.apart)
         # There is no power cut in this test.
-        self.world.ledger.close()
-        event.listen(
-            self.world.ledger.engine,
-            "connect",
-            lambda raw, _: raw.execute("PRAGMA synchronous=OFF"),
-        )
+        self.world.close()
+        for each in {self.world.ledger.engine, self.world.queue.engine}:
+            event.listen(each, "connect", lambda raw, _: raw.execute("PRAGMA synchronous=OFF"))
         self.sent: set[str] = set()
         self.highest: dict[str, tuple[int, int]] = {}
         self.born = 0
@@ -65,6 +61,8 @@ class Dispatchers(RuleBasedStateMachine):
         world = self.world
         for faults in (world.service.before, world.service.after):
             faults.clear()
+        if world.broker is not None:
+            world.broker.deaths.clear()
         for _ in range(40):
             world.clock.now += OWN_S * 10
             world.service.end()
@@ -75,8 +73,11 @@ class Dispatchers(RuleBasedStateMachine):
         assert {name.split(":")[0] for name in self.sent} == set(world.states())
         assert not world.ledger.see(outbox.is_unsent)
         self.promises_hold()
+        told = sorted(end.message_id for end in world.ends())
+        # Its readers have each end, once, wherever that is.
+        assert sorted(end.message_id for end in world.queue.see(outbox.ends)) == told
         assert world.service.released >= {f"job-{key}" for key in world.service.jobs}
-        world.ledger.close()
+        world.close()
         shutil.rmtree(self.folder)
 
     # --- what happens ---
@@ -153,8 +154,7 @@ class Dispatchers(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         known = set(self.world.states())
-        waits = self.world.ledger.see(queue.is_waiting, queue.START)
-        assert waits or {each.split(":")[0] for each in self.sent} == known
+        assert waits(self.world.queue) or {each.split(":")[0] for each in self.sent} == known
 
     @invariant()
     def states_move_forward_only(self) -> None:
@@ -175,11 +175,25 @@ class Dispatchers(RuleBasedStateMachine):
         assert codes <= {"conflict", "unknown-sku"}
 
 
-TestDispatchers = Dispatchers.TestCase
+class DispatchersApart(Dispatchers):
+    """The same, with a queue of its own, whose leases run out where a dispatcher died."""
+
+    apart = True
+
+    @rule(step=st.sampled_from(["receive", "record", "acknowledge", "publish"]))
+    def die(self, step: str) -> None:
+        """The next dispatcher that has done this is killed."""
+        self.world.broker.deaths.add(step)
+
+
 # Not shrunk: a turn writes to a disk, and what fails is short enough to be read.
-TestDispatchers.settings = settings(
+SETTINGS = settings(
     max_examples=40,
     stateful_step_count=40,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
 )
+TestDispatchers = Dispatchers.TestCase
+TestDispatchers.settings = SETTINGS
+TestDispatchersApart = DispatchersApart.TestCase
+TestDispatchersApart.settings = SETTINGS

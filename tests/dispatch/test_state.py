@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +12,21 @@ import pytest
 
 from taskgraph_workers.dispatch import owners
 from taskgraph_workers.dispatch import state as states
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
-from taskgraph_workers.dispatch.state import masked, state_of
+from taskgraph_workers.dispatch.ledger.database import Ledger
+from taskgraph_workers.dispatch.log import Log
+from taskgraph_workers.dispatch.means import Means
+from taskgraph_workers.dispatch.state import State, masked, state_of
 from taskgraph_workers.errors import WorkersError
 from taskgraph_workers.model import Commands, Dispatch
+
+
+def means(ledger: Ledger) -> Means:
+    return Means(ledger, {}, Log(sys.stderr), "me")
+
+
+def asks(state: State) -> None:
+    states.messages(state, create=True).close()
+
 
 PASSWORD = "amqp://me:hunter2@queue.example.com/vhost"
 
@@ -73,9 +85,10 @@ def test_what_nobody_knows_is_said_without_its_secrets(tmp_path: Path):
         states.ledger(state)
     assert "hunter2" not in str(refused.value)
     with states.ledger(state_of({"state": str(tmp_path)}, {})) as ledger:
-        with pytest.raises(WorkersError, match="amqp") as refused:
-            states.broker(state, ledger)
-        assert "hunter2" not in str(refused.value)
+        for refuse in (lambda: states.transport(state, means(ledger)), lambda: asks(state)):
+            with pytest.raises(WorkersError, match="amqp") as refused:
+                refuse()
+            assert "hunter2" not in str(refused.value)
     with pytest.raises(WorkersError, match="no URL"):
         state_of({}, {states.BROKER: "me:hunter2"})
 
@@ -84,7 +97,7 @@ def test_without_configuration_it_is_this_machine(tmp_path: Path):
     """SQLite in the folder, its own queue, the local executor; nothing else is needed."""
     state = state_of({"state": str(tmp_path / "s")}, {})
     with states.ledger(state) as ledger:
-        assert isinstance(states.broker(state, ledger), SqlBroker)
+        assert not states.transport(state, means(ledger)).listens
     assert (tmp_path / "s" / "ledger.sqlite").stat().st_mode & 0o077 == 0
     executors = states.Executors(state, Dispatch())
     assert executors.find(states.executor_name(state, Dispatch())).name == "local"
@@ -97,6 +110,39 @@ def test_a_database_may_be_named_by_its_url(tmp_path: Path):
     assert (tmp_path / "here" / "ledger.sqlite").exists()
 
 
+@pytest.mark.parametrize("variable", [states.DATABASE, states.BROKER])
+@pytest.mark.parametrize("url", ["sqlite://srv/queue", "sqlite:///", "sqlite://"])
+def test_a_url_that_names_no_folder(tmp_path: Path, variable: str, url: str):
+    """A slash that is missing makes no folder of another name."""
+    state = state_of({"state": str(tmp_path)}, {variable: url})
+    with pytest.raises(WorkersError, match="names no folder of this machine") as raised:
+        states.messages(state, create=True)
+    assert "four slashes" in raised.value.problems[0].hint
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a b", "what?x=1", "#1", "100%41"])
+def test_a_queue_may_be_named_by_its_url(tmp_path: Path, name: str):
+    """Beside the ledger, too, in a file of its own; its folder is called what it is called."""
+    state = state_of(
+        {"state": str(tmp_path / name)}, {states.BROKER: f"sqlite:///{tmp_path}/{name}"}
+    )
+    assert states.has_queue(state)
+    with states.messages(state, create=True), states.ledger(state) as ledger:
+        assert states.transport(state, means(ledger)).listens
+    files = {each.name for each in (tmp_path / name).glob("*.sqlite")}
+    assert files == {"ledger.sqlite", "queue.sqlite"}
+
+
+def test_messages_for_another_program_s_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """They are sent by its own tools; the broker is not loaded for saying so."""
+    point = SimpleNamespace(name="other", value="theirs:Broker", load=None)
+    monkeypatch.setattr(states, "offered", lambda group: [point])
+    state = state_of({"state": str(tmp_path), "broker": "other://there"}, {})
+    with pytest.raises(WorkersError, match="broker other are sent by its own tools"):
+        asks(state)
+
+
 def test_a_broker_of_others_that_can_not_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Says whose it is, and where it was to be; what it said itself may hold the password."""
 
@@ -107,7 +153,7 @@ def test_a_broker_of_others_that_can_not_be_made(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(states, "offered", lambda group: [point])
     state = state_of({"state": str(tmp_path), "broker": "other://there"}, {})
     with states.ledger(state) as ledger, pytest.raises(WorkersError) as raised:
-        states.broker(state, ledger)
+        states.transport(state, means(ledger))
     assert "broker 'other' (theirs:Broker) can't be loaded: ImportError" in str(raised.value)
     assert "other://there" in str(raised.value)
     assert "hunter2" not in str(raised.value)

@@ -9,11 +9,10 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Delivery:
-    """A message that was received and is not acknowledged yet. ``attempts`` counts deliveries."""
+    """A message that was received and is not acknowledged yet. ``token``: this delivery's own."""
 
     id: str
     body: bytes
-    attempts: int = 1
     token: str = ""
 
 
@@ -28,7 +27,7 @@ class Broker(Protocol):
 
     @property
     def name(self) -> str:
-        """``sql``: for logs."""
+        """``sqlite``: for logs."""
 
     def receive(self, wait_s: float) -> Delivery | None:
         """The next message, or None after ``wait_s`` without one. Raises BrokerDown."""
@@ -41,3 +40,9 @@ class Broker(Protocol):
 
     def publish(self, body: Mapping[str, Any], message_id: str) -> None:
         """Send an end message, durably, before it returns. Raises BrokerDown."""
+
+    def is_empty(self) -> bool:
+        """Whether no start message is left, with whomever it is, as far as that can be told.
+
+        Raises BrokerDown.
+        """

@@ -1,157 +1,108 @@
-"""The embedded queue: start messages in the ledger's own database, where end messages stay."""
+"""A queue in a database of its own, apart from the ledger: messages are taken with a lease.
+
+It is a file of this machine's, in the ledger's own format, and holds start and end messages alone.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
 
 from taskgraph_workers.dispatch.brokers.base import BrokerDown, Delivery
-from taskgraph_workers.dispatch.failpoints import reach
-from taskgraph_workers.dispatch.ledger import outbox
-from taskgraph_workers.dispatch.ledger import queue as queues
-from taskgraph_workers.dispatch.ledger.database import Ledger
-from taskgraph_workers.dispatch.ledger.dead import bury
+from taskgraph_workers.dispatch.ledger import outbox, queue
+from taskgraph_workers.dispatch.ledger.database import Ledger, Settings, open_ledger
 from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
-from taskgraph_workers.dispatch.ledger.receipt import Verdict, record
-from taskgraph_workers.dispatch.ledger.values import DEAD, POSTPONED, Recorded
-from taskgraph_workers.dispatch.message import digest_of
-from taskgraph_workers.dispatch.model import Refused
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from taskgraph_workers.dispatch.ledger.files import QUEUE
+from taskgraph_workers.dispatch.ledger.recall import recall
 
 T = TypeVar("T")
 
-#: Makes of a message what is to be recorded. It changes nothing, and may be asked again.
-Judge = Callable[[bytes], Verdict]
-
-#: How often a judge may fail in an unknown way before its message is a dead letter.
-MOST_FAILURES = 5
-
-#: The code of such a dead letter.
-HANDLER_FAILED = "handler-failed"
-
-# How long to wait between looks at an empty queue, and after a judge failed.
-_LOOK_S, _AGAIN_S = 0.05, 1.0
+# How long to wait between looks at an empty queue, and for another's transaction: the loop has
+# other things to do.
+_LOOK_S, _BUSY_S = 0.05, 0.5
 
 
-@dataclass(frozen=True)
+@dataclass
 class SqlBroker:
-    """A queue of the ledger. ``clock`` is seconds since the epoch; ``sleep`` waits for some.
+    """The queue in a folder. It is there when somebody has sent a message; it is never made here,
+    so that nothing is told to a disk that is not mounted.
 
-    A message that is received is another's when ``lease_s`` is over.
+    A message that is received is another's when ``lease_s`` is over. ``clock`` is seconds since the
+    epoch; ``sleep`` waits for some.
     """
 
-    ledger: Ledger
+    folder: Path
     clock: Callable[[], float] = time.time
-    queue: str = queues.START
-    lease_s: float = 60.0
+    lease_s: float = 30.0
     sleep: Callable[[float], None] = time.sleep
-    name: str = "sql"
+    name: str = "sqlite"
+    _opened: Ledger | None = field(default=None, repr=False)
 
-    # --- in one transaction: what the loop does with this broker ---
-
-    def record_next(self, judge: Judge) -> Recorded | None:
-        """Take the next message, judge it, record it and take it off, in one transaction.
-
-        None if there is none. A judge that raises leaves the message for later, and after five
-        times a dead letter (result ``dead``). Raises LedgerUnavailable.
-        """
-        begun: list[queues.Waiting] = []
-        try:
-            recorded = self.ledger.do(self._record_next, judge, begun)
-        except LedgerError:
-            raise
-        except Exception as error:
-            if not begun:
-                raise
-            return self.ledger.do(_put_off, begun[-1], type(error).__name__, self.clock())
-        reach("after-commit")
-        return recorded
-
-    def relay(self, limit: int = 100) -> int:
-        """Mark end messages that are due as sent, in one transaction; how many.
-
-        They are read where they are: in the ledger.
-        """
-        return self.ledger.do(_relay, self.clock(), limit)
-
-    def send(self, body: bytes, message_id: str | None = None) -> bool:
-        """Queue a message; False where one with this id waits already. Raises LedgerUnavailable."""
-        message = queues.Outgoing(self.queue, body, message_id)
-        return self.ledger.do(queues.put, message, self.clock())
-
-    # --- message by message, as any broker ---
+    def check(self) -> None:
+        """Raise LedgerError where what is there can't ever be used."""
+        if (self.folder / QUEUE.name).exists():
+            with contextlib.suppress(LedgerUnavailable):
+                self._open()
 
     def receive(self, wait_s: float) -> Delivery | None:
         """The next message, leased, or None after ``wait_s`` without one. Raises BrokerDown."""
-        end = self.clock() + wait_s
-        while True:
+        for left in reversed(range(1 + math.ceil(wait_s / _LOOK_S))):
             found = self._reached(self._take)
-            left = end - self.clock()
-            if found is not None or left <= 0:
+            if found is not None or not left:
                 return found
-            self.sleep(min(_LOOK_S, left))
+            self.sleep(_LOOK_S)
+        raise AssertionError("the last look returns")
 
     def acknowledge(self, delivery: Delivery) -> bool:
         """Take it off the queue; False if it is no longer ours. Raises BrokerDown."""
-        return self._reached(lambda: self.ledger.do(queues.acknowledge, delivery))
+        return self._do(queue.acknowledge, delivery)
 
     def release(self, delivery: Delivery, delay_s: float) -> None:
         """Give it back, to be delivered again after a while. Raises BrokerDown."""
-        now = self.clock()
-        self._reached(lambda: self.ledger.do(queues.release, delivery, now, delay_s))
+        self._do(queue.release, delivery, self.clock(), delay_s)
 
     def publish(self, body: Mapping[str, Any], message_id: str) -> None:
-        """Nothing is left to do: an end message is in the ledger already, and is read there."""
+        """Put an end message there, unless one with this id is. Raises BrokerDown."""
+        self._do(outbox.publish, message_id, body, self.clock())
 
-    def _take(self) -> Delivery | None:
+    def is_empty(self) -> bool:
+        """Whether no start message is left, also none that somebody holds. Raises BrokerDown."""
+        return self._reached(lambda opened: opened.see(queue.first_at, queue.START)) is None
+
+    def _take(self, opened: Ledger) -> Delivery | None:
         # Looking takes no lock, so that waiting stops nobody from writing.
         now = self.clock()
-        if not self.ledger.see(queues.is_waiting, self.queue, now):
+        first = opened.see(queue.first_at, queue.START)
+        if first is None:
             return None
-        return self.ledger.do(queues.take, self.queue, now, self.lease_s)
+        furthest = now + 2 * self.lease_s
+        if first > furthest:
+            # Nothing is put off so far: a clock was wrong, and was set back.
+            opened.do(recall, furthest)
+        elif first > now:
+            return None
+        return opened.do(queue.take, queue.START, now, self.lease_s)
 
-    def _reached(self, call: Callable[[], T]) -> T:
+    def _do(self, operation: Callable[..., T], *args: Any) -> T:
+        return self._reached(lambda opened: opened.do(operation, *args))
+
+    def _reached(self, call: Callable[[Ledger], T]) -> T:
+        """All that fails may pass here: a file that was moved comes back, or is made anew."""
         try:
-            return call()
-        except LedgerUnavailable as error:
-            raise BrokerDown(str(error)) from error
+            return call(self._open())
+        except LedgerError as error:
+            raise BrokerDown(error.problems[0].text) from error
 
-    def _record_next(
-        self, conn: Connection, judge: Judge, begun: list[queues.Waiting]
-    ) -> Recorded | None:
-        now = self.clock()
-        row = queues.next_of(conn, self.queue, now)
-        if row is None:
-            return None
-        begun.append(row)
-        reach("after-receive")
-        recorded = record(conn, row.body, judge(row.body), now)
-        queues.drop(conn, row.id)
-        reach("before-commit")
-        return recorded
-
-
-def _put_off(conn: Connection, row: queues.Waiting, error: str, now: float) -> Recorded:
-    """Leave a message for later, or bury it: nobody knows what is wrong with it, or with us."""
-    reason = f"handling it failed: {error}"
-    failures = row.attempts + 1
-    if failures < MOST_FAILURES:
-        queues.put_off(conn, row.id, now + _AGAIN_S * 2**row.attempts, failures)
-        return Recorded(POSTPONED, reason=reason)
-    if queues.drop(conn, row.id):
-        refused = Refused(HANDLER_FAILED, reason, digest_of(row.body))
-        bury(conn, queues.START, row.body, refused, now)
-    return Recorded(DEAD, reason=reason)
-
-
-def _relay(conn: Connection, now: float, limit: int) -> int:
-    """Taken and sent at once: no lease is needed, and no crash comes between."""
-    taken = outbox.take(conn, now, 0.0, limit)
-    for end in taken:
-        outbox.sent(conn, end, now)
-        reach("during-relay")
-    return len(taken)
+    def _open(self) -> Ledger:
+        if self._opened is not None and not self._opened.is_there():
+            self._opened.close()
+            self._opened = None
+        if self._opened is None:
+            settings = Settings(create=False, busy_s=_BUSY_S, kind=QUEUE)
+            self._opened = open_ledger(self.folder, settings)
+        return self._opened

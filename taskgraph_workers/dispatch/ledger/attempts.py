@@ -41,12 +41,11 @@ _RANK = {ACCEPTED: 0, SUBMITTED: 1, RUNNING: 2, **dict.fromkeys(FINAL, 3)}
 
 @dataclass(frozen=True)
 class Owner:
-    """Who is to own attempts, for how long, how many, and of which executor (None: of any)."""
+    """Who is to own attempts, for how long, and how many at once."""
 
     name: str
     for_s: float
     limit: int = 50
-    executor: str | None = None
 
 
 def own(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]:
@@ -60,8 +59,6 @@ def own(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]:
         attempts.c.next_look <= now,
         or_(attempts.c.owner.is_(None), attempts.c.owned_until <= now),
     )
-    if owner.executor is not None:
-        found = found.where(attempts.c.executor == owner.executor)
     until = now + owner.for_s
     return _take(conn, found, owner, owned_until=until, next_look=until)
 

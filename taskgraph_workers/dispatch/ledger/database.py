@@ -32,11 +32,12 @@ class Settings:
 
     ``create`` makes what is missing. ``busy_s`` is how long one of three tries waits for another's
     transaction.
-    ``filesystem`` says what a folder is on, as Linux names it.
+    ``kind`` is what it is for. ``filesystem`` says what a folder is on, as Linux names it.
     """
 
     create: bool = True
     busy_s: float = 10.0
+    kind: files.Kind = files.LEDGER
     filesystem: Callable[[Path], str] = files.filesystem_of
 
 
@@ -44,13 +45,14 @@ class Settings:
 class Ledger:
     """An open ledger. Safe for threads; a forked child opens its own.
 
-    ``shown`` names it to people, ``migrated_from`` is the version that its schema was taken forward
-    from. ``is_there`` says whether what is open is still what others open: a file that was moved or
-    deleted can be written to, and nobody reads it.
+    ``shown`` names it to people, who call it a ``noun``. ``migrated_from`` is the version that its
+    schema was taken forward from. ``is_there`` says whether what is open is still what others open:
+    a file that was moved or deleted can be written to, and nobody reads it.
     """
 
     engine: Engine
     shown: str
+    noun: str = "ledger"
     migrated_from: int | None = field(default=None, compare=False)
     is_there: Callable[[], bool] = field(default=lambda: True, compare=False)
 
@@ -79,9 +81,14 @@ class Ledger:
         """Close its connections."""
         self.engine.dispose()
 
+    @property
+    def called(self) -> str:
+        """What messages to people begin with."""
+        return f"the {self.noun} {self.shown}"
+
     def _run(self, writes: bool, operation: Callable[[Connection], T]) -> T:
         if not self.is_there():
-            what = f"the ledger {self.shown} was moved or deleted while it was open"
+            what = f"{self.called} was moved or deleted while it was open"
             raise LedgerError(Problem(what, hint="start anew, with --state where it is now"))
         for left in reversed(range(_TRIES)):
             try:
@@ -91,7 +98,7 @@ class Ledger:
                         return operation(conn)
             except DBAPIError as error:
                 if not (left and dialect.is_transient(error)):
-                    raise dialect.explained(error, self.shown) from error
+                    raise dialect.explained(error, self.called) from error
         raise AssertionError("the last try returns or raises")
 
     def __enter__(self) -> Ledger:
@@ -105,33 +112,33 @@ _USUAL = Settings()
 
 
 def open_ledger(folder: str | os.PathLike[str], settings: Settings = _USUAL) -> Ledger:
-    """Open the ledger in a folder; its schema is made, or taken forward.
+    """Open the ledger, or what else is kept so, in a folder; its schema is made, or taken forward.
 
     Raises LedgerError: no ledger and not to create one, another user's, a newer schema's, another
     program's, or on a file system that machines share.
     """
-    place = Path(folder)
-    kind = files.is_shared(place, settings.filesystem)
-    if kind:
+    place, kind = Path(folder), settings.kind
+    shared = files.is_shared(place, settings.filesystem)
+    if shared:
         raise LedgerError(
             Problem(
-                f"the ledger would be on {kind}, a file system that machines share: {place}",
-                hint="give a folder on a disk of this machine's by --state",
+                f"the {kind.noun} would be on {shared}, a file system that machines share: {place}",
+                hint=f"give a folder on a disk of this machine's by {kind.option}",
             )
         )
-    file = files.prepared(place, settings.create)
-    made = opened(dialect.sqlite_engine(file, settings.busy_s), str(file))
+    file = files.prepared(place, settings.create, kind)
+    made = opened(dialect.sqlite_engine(file, settings.busy_s), str(file), kind.noun)
     known = files.identity(file)
     return replace(made, is_there=lambda: files.identity(file) == known)
 
 
-def opened(engine: Engine, shown: str) -> Ledger:
+def opened(engine: Engine, shown: str, noun: str = "ledger") -> Ledger:
     """A ledger on any engine, with its schema brought up."""
-    ledger = Ledger(engine, shown)
+    ledger = Ledger(engine, shown, noun)
     try:
-        before = ledger.see(schema.version_of, shown)
+        before = ledger.see(schema.version_of, ledger.called)
         if before < schema.VERSION:
-            before = ledger.do(schema.brought_up, shown)
+            before = ledger.do(schema.brought_up, ledger.called)
     except BaseException:
         ledger.close()
         raise

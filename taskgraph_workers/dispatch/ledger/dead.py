@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from taskgraph_workers.dispatch.ledger.queue import Outgoing, put
+from taskgraph_workers.dispatch.ledger.queue import put
 from taskgraph_workers.dispatch.ledger.tables import dead_letters, requests
 from taskgraph_workers.dispatch.ledger.values import Letter
 from taskgraph_workers.dispatch.message import MOST_BYTES
@@ -75,7 +75,7 @@ def put_back(conn: Connection, id: int, now: float) -> PutBack:
     )
     conn.execute(update(requests).where(*rejected).values(digest=""))
     conn.execute(delete(dead_letters).where(dead_letters.c.id == id))
-    put(conn, Outgoing(found.queue, found.body), now)
+    put(conn, found.queue, found.body, now)
     return PutBack(True)
 
 

@@ -100,20 +100,20 @@ def is_transient(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) in _AGAIN or "is locked" in str(error.orig)
 
 
-def explained(error: DBAPIError, shown: str) -> Exception:
+def explained(error: DBAPIError, called: str) -> Exception:
     """What a database's error means to whoever runs it; the error itself if it is a bug of ours."""
     said = str(error.orig)
     for part, (what, hint) in _NEVER.items():
         if part in said:
-            return LedgerError(Problem(f"the ledger {shown} {what}", hint=hint))
+            return LedgerError(Problem(f"{called} {what}", hint=hint))
     for part, (what, hint) in _NOW.items():
         if part in said:
-            return LedgerUnavailable(Problem(f"the ledger {shown} {what}", hint=hint))
+            return LedgerUnavailable(Problem(f"{called} {what}", hint=hint))
     if not isinstance(error, OperationalError) and not error.connection_invalidated:
         return error
     # SQLite has said all that passes above; of a server nearly all that it says passes.
     kind = LedgerError if isinstance(error.orig, sqlite3.Error) else LedgerUnavailable
-    return kind(Problem(f"the ledger {shown} can't be used: {_first(said)}"))
+    return kind(Problem(f"{called} can't be used: {_first(said)}"))
 
 
 def back_up(conn: Connection, target: Path, shown: str) -> None:

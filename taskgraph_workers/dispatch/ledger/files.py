@@ -1,4 +1,4 @@
-"""Where a ledger's file lies: a folder of this machine's, and nobody else's."""
+"""Where a ledger's file lies: a folder of this machine's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from taskgraph_workers.dispatch.ledger.errors import LedgerError
@@ -13,6 +14,25 @@ from taskgraph_workers.errors import Problem
 
 #: The name of the file in its folder.
 NAME = "ledger.sqlite"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a file of the ledger's format is for: what people call it, its name, what says where.
+
+    A ``private`` one is nobody's but this user's. Another is whose its permissions say, so that a
+    program of another user may have messages wait there.
+    """
+
+    noun: str
+    name: str
+    option: str
+    private: bool
+
+
+LEDGER = Kind("ledger", NAME, "--state", private=True)
+QUEUE = Kind("queue", "queue.sqlite", "--broker", private=False)
+
 
 #: Types of file systems, as Linux names them, that several machines may share. SQLite's
 #: write-ahead log is in shared memory, which they don't share (sqlite.org/wal.html).
@@ -44,21 +64,20 @@ def filesystem_of(folder: Path, mounts: str = _MOUNTS) -> str:
     return found
 
 
-def prepared(folder: Path, create: bool) -> Path:
-    """The ledger's file in a folder, both private to this user. Raises LedgerError.
+def prepared(folder: Path, create: bool, kind: Kind = LEDGER) -> Path:
+    """The file in a folder, made private to this user where it has to be. Raises LedgerError.
 
-    What is there already keeps its place: only the file's permissions are tightened.
+    What is there already keeps its place.
     """
-    file = folder / NAME
+    file = folder / kind.name
     try:
         if create:
             _make(folder)
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-        _make_private(file)
+            _make_file(file, kind)
+        _check(file, kind)
     except FileNotFoundError:
-        raise LedgerError(
-            Problem(f"there is no ledger at {file}", hint="check --state; sending makes one")
-        ) from None
+        hint = f"check {kind.option}; sending makes one"
+        raise LedgerError(Problem(f"there is no {kind.noun} at {file}", hint=hint)) from None
     except OSError as error:
         raise LedgerError(Problem(f"{error.filename or file}: {error.strerror}")) from None
     return file
@@ -84,10 +103,24 @@ def _make(folder: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _make_private(file: Path) -> None:
+def _make_file(file: Path, kind: Kind) -> None:
+    try:
+        made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        os.close(os.open(file, os.O_RDWR))
+        return
+    if not kind.private:
+        # The group of its folder, if it may write there.
+        os.fchmod(made, 0o600 | file.parent.stat().st_mode & 0o060)
+    os.close(made)
+
+
+def _check(file: Path, kind: Kind) -> None:
     found = file.stat()
     if not stat.S_ISREG(found.st_mode):
         raise LedgerError(Problem(f"{file} is not a file"))
+    if not kind.private:
+        return
     if found.st_uid != os.geteuid():
         raise LedgerError(
             Problem(

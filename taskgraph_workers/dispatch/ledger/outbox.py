@@ -25,9 +25,12 @@ def id_of(request_id: str, attempt: int) -> str:
 
 def tell(conn: Connection, message_id: str, body: Mapping[str, Any], now: float) -> bool:
     """Have an end message sent; False if there is one with this id."""
-    text = json.dumps(body, ensure_ascii=True)
-    row = {"message_id": message_id, "body": text, "created_at": now, "next_try": now, "tries": 0}
-    return insert_new(conn, outbox, row)
+    return insert_new(conn, outbox, _row(message_id, body, now))
+
+
+def publish(conn: Connection, message_id: str, body: Mapping[str, Any], now: float) -> bool:
+    """Have an end message here that its readers are to find; False if there is one with this id."""
+    return insert_new(conn, outbox, {**_row(message_id, body, now), "sent_at": now})
 
 
 def take(conn: Connection, now: float, lease_s: float, limit: int = 100) -> tuple[End, ...]:
@@ -71,13 +74,6 @@ def ends(conn: Connection, limit: int = 1000, after: int = 0) -> tuple[End, ...]
     return tuple(_end(row, row.lease) for row in rows)
 
 
-def unsent(conn: Connection, limit: int = 1000) -> tuple[End, ...]:
-    """End messages that are not sent yet, those to be tried first in front."""
-    found = select(outbox).where(outbox.c.sent_at.is_(None))
-    rows = conn.execute(found.order_by(outbox.c.next_try, outbox.c.id).limit(limit))
-    return tuple(_end(row, row.lease) for row in rows)
-
-
 def end_of(conn: Connection, message_id: str) -> End | None:
     """One end message, sent or not."""
     row = conn.execute(select(outbox).where(outbox.c.message_id == message_id)).first()
@@ -88,6 +84,11 @@ def is_unsent(conn: Connection) -> bool:
     """Whether an end message is still to be sent."""
     unsent = select(outbox.c.id).where(outbox.c.sent_at.is_(None))
     return bool(conn.execute(select(exists(unsent))).scalar_one())
+
+
+def _row(message_id: str, body: Mapping[str, Any], now: float) -> dict[str, Any]:
+    text = json.dumps(body, ensure_ascii=True)
+    return {"message_id": message_id, "body": text, "created_at": now, "next_try": now, "tries": 0}
 
 
 def _ours(conn: Connection, end: End, **values: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, func, select
 
 from taskgraph_workers.dispatch.ledger import outbox, queue
-from taskgraph_workers.dispatch.ledger.tables import ALIVE, HELD, attempts, messages, requests
+from taskgraph_workers.dispatch.ledger.tables import ALIVE, HELD, attempts, requests
 from taskgraph_workers.dispatch.ledger.tables import outbox as outbox_table
 from taskgraph_workers.dispatch.ledger.values import Request
 
@@ -48,7 +48,7 @@ def is_idle(conn: Connection) -> bool:
 
     No start message, nothing alive or held, every end message sent.
     """
-    if queue.is_waiting(conn, queue.START) or outbox.is_unsent(conn):
+    if queue.first_at(conn, queue.START) is not None or outbox.is_unsent(conn):
         return False
     left = (select(attempts.c.key).where(each).limit(1) for each in (ALIVE, HELD))
     return all(conn.execute(each).first() is None for each in left)
@@ -57,12 +57,12 @@ def is_idle(conn: Connection) -> bool:
 def next_due(conn: Connection) -> float | None:
     """When the next thing is due (a time that may be past); None if nothing is left to do."""
     due: Sequence[Any] = (
-        select(func.min(messages.c.visible_at)).where(messages.c.queue == queue.START),
         select(func.min(attempts.c.next_look)).where(ALIVE),
         select(func.min(attempts.c.next_look)).where(HELD),
         select(func.min(outbox_table.c.next_try)).where(outbox_table.c.sent_at.is_(None)),
     )
-    times = [conn.execute(each).scalar_one() for each in due]
+    times = [queue.first_at(conn, queue.START)]
+    times += [conn.execute(each).scalar_one() for each in due]
     return min((float(time) for time in times if time is not None), default=None)
 
 

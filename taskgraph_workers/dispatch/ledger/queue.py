@@ -1,4 +1,4 @@
-"""Messages with leases: the embedded queue.
+"""Messages that wait: in the ledger itself, or in a database of their own, with leases.
 
 Whoever takes a message has it until its lease ends, and is then known by the token it was given:
 what a stale token says changes nothing.
@@ -9,10 +9,18 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from taskgraph_workers.dispatch.brokers.base import Delivery
-from taskgraph_workers.dispatch.ledger.dialect import insert_new
 from taskgraph_workers.dispatch.ledger.tables import messages
 
 #: The queue of start messages.
@@ -30,29 +38,9 @@ _DROP = delete(messages).where(messages.c.id == bindparam("number"))
 _PUT = insert(messages)
 
 
-@dataclass(frozen=True)
-class Outgoing:
-    """A message to put. Of two in one queue with the same ``dedup``, the first is kept."""
-
-    queue: str
-    body: bytes
-    dedup: str | None = None
-    delay_s: float = 0.0
-
-
-def put(conn: Connection, message: Outgoing, now: float) -> bool:
-    """Add a message; False where one with its ``dedup`` waits already."""
-    row = {
-        "queue": message.queue,
-        "body": message.body,
-        "dedup": message.dedup,
-        "visible_at": now + message.delay_s,
-        "attempts": 0,
-    }
-    if message.dedup is None:
-        conn.execute(_PUT, row)
-        return True
-    return insert_new(conn, messages, row)
+def put(conn: Connection, queue: str, body: bytes, now: float) -> None:
+    """Have a message wait from now on."""
+    conn.execute(_PUT, {"queue": queue, "body": body, "visible_at": now, "attempts": 0})
 
 
 def take(conn: Connection, queue: str, now: float, lease_s: float) -> Delivery | None:
@@ -61,12 +49,9 @@ def take(conn: Connection, queue: str, now: float, lease_s: float) -> Delivery |
     if row is None:
         return None
     token = secrets.token_hex(16)
-    conn.execute(
-        update(messages)
-        .where(messages.c.id == row.id)
-        .values(lease=token, visible_at=now + lease_s, attempts=row.attempts + 1)
-    )
-    return Delivery(str(row.id), row.body, row.attempts + 1, token)
+    leased = {"lease": token, "visible_at": now + lease_s, "attempts": row.attempts + 1}
+    conn.execute(update(messages).where(messages.c.id == row.id).values(leased))
+    return Delivery(str(row.id), row.body, token)
 
 
 def release(conn: Connection, delivery: Delivery, now: float, delay_s: float) -> bool:
@@ -81,12 +66,11 @@ def acknowledge(conn: Connection, delivery: Delivery) -> bool:
     return conn.execute(delete(messages).where(*_is_ours(delivery))).rowcount == 1
 
 
-def is_waiting(conn: Connection, queue: str, now: float | None = None) -> bool:
-    """Whether a message can be taken now; without ``now``, whether there is any at all."""
-    found = select(messages.c.id).where(messages.c.queue == queue)
-    if now is not None:
-        found = found.where(messages.c.visible_at <= now)
-    return bool(conn.execute(select(exists(found))).scalar_one())
+def first_at(conn: Connection, queue: str) -> float | None:
+    """When the first message may be taken, a time that may be past; None where there is none."""
+    found = select(func.min(messages.c.visible_at)).where(messages.c.queue == queue)
+    at = conn.execute(found).scalar_one()
+    return None if at is None else float(at)
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,13 @@ MIGRATIONS: Mapping[int, Migration] = {2: _to_2}
 VERSION = max(MIGRATIONS)
 
 
-def brought_up(conn: Connection, shown: str) -> int:
+def brought_up(conn: Connection, called: str) -> int:
     """Make the tables, or take them forward, in this one transaction; the version before.
 
     0 is the version of a database without tables. Raises LedgerError where the schema is newer,
     or the database is another program's.
     """
-    before = version_of(conn, shown)
+    before = version_of(conn, called)
     if before == 0:
         metadata.create_all(conn)
         conn.execute(insert(schema_version).values(version=VERSION))
@@ -63,20 +63,20 @@ def brought_up(conn: Connection, shown: str) -> int:
     return before
 
 
-def version_of(conn: Connection, shown: str) -> int:
+def version_of(conn: Connection, called: str) -> int:
     """The version of a ledger's schema; 0 if there is nothing in it. Raises LedgerError."""
     tables = inspect(conn).get_table_names()
     if schema_version.name not in tables:
         if tables:
-            raise LedgerError(Problem(f"{shown} is another program's database, not a ledger"))
+            raise LedgerError(Problem(f"{called} is another program's database"))
         return 0
     version = int(conn.execute(select(schema_version.c.version)).scalar_one())
     if version > VERSION:
         raise LedgerError(
             Problem(
-                f"the ledger {shown} is of version {version}: a newer taskgraph-workers made it;"
+                f"{called} is of version {version}: a newer taskgraph-workers made it;"
                 f" this one knows versions up to {VERSION}",
-                hint="upgrade taskgraph-workers here, or use another ledger",
+                hint="upgrade taskgraph-workers here, or use another folder",
             )
         )
     return version

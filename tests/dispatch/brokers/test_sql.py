@@ -1,36 +1,41 @@
-"""The embedded queue: taken and recorded at once."""
+"""A queue in a database of its own: leases, and what happens to its file."""
 
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Iterator
-from typing import Any
+import os
+import shutil
+import sqlite3
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from ledgers import NOW, ask, body, judge
+from dispatching import Clock
+from ledgers import NOW, body, send
 
-from taskgraph_workers.dispatch.brokers.base import Broker, BrokerDown
-from taskgraph_workers.dispatch.brokers.sql import MOST_FAILURES, SqlBroker
-from taskgraph_workers.dispatch.ledger import dead, outbox, queries, queue
-from taskgraph_workers.dispatch.ledger.database import Ledger
-from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
-from taskgraph_workers.dispatch.ledger.queue import START, is_waiting
-from taskgraph_workers.dispatch.ledger.values import Accepted, Recorded
-from taskgraph_workers.dispatch.model import Refused
+from taskgraph_workers.dispatch.brokers.base import Broker, BrokerDown, Delivery
+from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.ledger import outbox
+from taskgraph_workers.dispatch.ledger.database import Ledger, Settings, open_ledger
+from taskgraph_workers.dispatch.ledger.errors import LedgerError
+from taskgraph_workers.dispatch.ledger.files import QUEUE
+
+LEASE_S = 30.0
+OPEN = Settings(kind=QUEUE)
 
 
-class Clock:
-    """A time that goes by only where it is said, or slept."""
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "queue"
 
-    def __init__(self) -> None:
-        self.now = NOW
 
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
+@pytest.fixture
+def messages(folder: Path) -> Iterator[Ledger]:
+    """The queue as its sender has it."""
+    with open_ledger(folder, OPEN) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -39,183 +44,215 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def broker(ledger: Ledger, clock: Clock) -> SqlBroker:
-    return SqlBroker(ledger, clock, lease_s=30.0, sleep=clock.sleep)
+def broker(folder: Path, clock: Clock) -> SqlBroker:
+    return SqlBroker(folder, clock, LEASE_S, clock.sleep)
 
 
-def everything(broker: SqlBroker) -> Iterator[Recorded]:
-    """What becomes of all messages."""
-    while (recorded := broker.record_next(judge)) is not None:
-        yield recorded
+def received(broker: Broker) -> Delivery:
+    found = broker.receive(0.0)
+    assert found is not None
+    return found
 
 
-def test_it_is_a_broker(broker: SqlBroker):
-    """The loop can do with it what it does with any."""
-    as_any: Broker = broker
-    assert as_any.name == "sql"
-
-
-def test_a_message_is_recorded_and_gone(broker: SqlBroker, ledger: Ledger):
-    """Taken, recorded and acknowledged in one step."""
-    broker.send(body("r1"))
-    broker.send(b"nonsense")
-    broker.send(body("r2", trainingVmSku="ND7"))
-    broker.send(body("r1"))
-    broker.send(body("r1", extra=1))
-    results = [each.result for each in everything(broker)]
-    assert results == ["accepted", "dead", "rejected", "duplicate", "conflict"]
-    assert not ledger.see(queue.is_waiting, START)
-    assert len(ledger.see(queries.newest)) == 2
-
-
-def test_a_message_with_an_id_waits_once(broker: SqlBroker):
-    """Sending again what waits already changes nothing."""
-    assert broker.send(body(), "m1")
-    assert not broker.send(body(), "m1")
-    assert len(list(everything(broker))) == 1
-
-
-def test_a_judge_that_fails_stops_nobody(broker: SqlBroker, ledger: Ledger, clock: Clock):
-    """Its message waits, longer each time, then is a dead letter; others go on meanwhile."""
-
-    def fails(content: bytes) -> Accepted | Refused:
-        if b"poison" in content:
-            raise KeyError("secret")
-        return judge(content)
-
-    broker.send(body("poison"))
-    broker.send(body("good"))
-    first, second = broker.record_next(fails), broker.record_next(fails)
-    assert first == Recorded("postponed", reason="handling it failed: KeyError")
-    assert second is not None
-    assert second.request_id == "good"
-    results = []
-    for _ in range(1000):
-        clock.sleep(1.0)
-        found = broker.record_next(fails)
-        results += [found.result] if found else []
-    assert results == ["postponed"] * (MOST_FAILURES - 2) + ["dead"]
-    (letter,) = ledger.see(dead.letters)
-    assert (letter.code, letter.body) == ("handler-failed", body("poison"))
-    assert "secret" not in letter.reason
-
-
-def test_a_message_that_can_not_be_recorded_leaves_nothing(broker: SqlBroker, ledger: Ledger):
-    """What was written before it failed is taken back."""
-
-    def unstorable(content: bytes) -> Accepted | Refused:
-        verdict = judge(content)
-        assert isinstance(verdict, Accepted)
-        return Accepted(verdict.message, verdict.placed, "\ud800")
-
-    broker.send(body())
-    recorded = broker.record_next(unstorable)
-    assert recorded is not None
-    assert recorded.result == "postponed"
-    assert ledger.see(queries.newest) == ()
-    assert ledger.see(queue.is_waiting, START)
-
-
-def test_an_interrupted_judge_leaves_the_message(broker: SqlBroker, ledger: Ledger):
-    """Ctrl-C in the middle changes nothing and counts nothing."""
-
-    def interrupted(_: bytes) -> Accepted | Refused:
-        raise KeyboardInterrupt
-
-    broker.send(body())
-    with pytest.raises(KeyboardInterrupt):
-        broker.record_next(interrupted)
-    delivery = broker.receive(0.0)
-    assert delivery is not None
-    assert delivery.attempts == 1
-
-
-def test_ends_are_told_once_and_kept_once(broker: SqlBroker, ledger: Ledger, clock: Clock):
-    """Relaying tells each end once, by marking it, so that it is listed; no copy is made."""
-    for number in range(3):
-        ask(ledger, f"r{number}", trainingVmSku="ND7")
-    assert [broker.relay(2), broker.relay(2), broker.relay(2)] == [2, 1, 0]
-    sent = ledger.see(outbox.ends)
-    assert [end.message_id for end in sent] == ["r0/1", "r1/1", "r2/1"]
-    broker.publish(sent[0].body, sent[0].message_id)
-    assert ledger.see(outbox.ends) == sent
-    assert not ledger.see(is_waiting, "ends")
-
-
-def test_receiving_waits_as_long_as_it_is_told(broker: SqlBroker, clock: Clock):
+def test_receiving_waits_as_long_as_it_is_told(broker: SqlBroker, messages: Ledger, clock: Clock):
     """Without a message it comes back with none; with one, at once."""
     assert broker.receive(2.0) is None
-    assert clock.now == NOW + 2.0
-    broker.send(body())
+    assert clock.now == pytest.approx(NOW + 2.0)
+    send(messages, body())
     assert broker.receive(2.0) is not None
-    assert clock.now == NOW + 2.0
+    assert clock.now == pytest.approx(NOW + 2.0)
 
 
-def test_a_message_comes_while_somebody_waits(ledger: Ledger, clock: Clock):
-    """Waiting looks again and again."""
+def test_a_message_comes_while_somebody_waits(folder: Path, messages: Ledger, clock: Clock):
+    """Waiting looks again and again, also where the clock is set back meanwhile."""
     naps = itertools.count()
 
     def sleep(seconds: float) -> None:
-        clock.sleep(seconds)
+        clock.sleep(seconds - 10.0)
         if next(naps) == 3:
-            broker.send(body())
+            send(messages, body(), clock())
 
-    broker = SqlBroker(ledger, clock, sleep=sleep)
+    broker = SqlBroker(folder, clock, sleep=sleep)
     assert broker.receive(60.0) is not None
-    assert clock.now < NOW + 1
+    assert next(naps) < 10
 
 
-def test_a_received_message_is_held_by_its_lease(broker: SqlBroker, clock: Clock):
-    """It can be given back and acknowledged by its holder alone."""
-    broker.send(body())
-    first = broker.receive(0.0)
-    assert first is not None
-    clock.sleep(20.0)
+def test_a_received_message_is_held_by_its_lease(broker: SqlBroker, messages: Ledger, clock: Clock):
+    """T12: nobody else has it meanwhile; after that its first holder has no say any more."""
+    send(messages, body())
+    slow = received(broker)
+    clock.sleep(LEASE_S - 1)
     assert broker.receive(0.0) is None
-    assert broker.record_next(judge) is None
-    broker.release(first, 5.0)
+    assert not broker.is_empty()
+    clock.sleep(1.0)
+    ours = received(broker)
+    broker.release(slow, 0.0)
+    assert broker.receive(0.0) is None
+    assert not broker.acknowledge(slow)
+    assert broker.acknowledge(ours)
+    assert broker.is_empty()
+
+
+def test_a_message_that_is_given_back_comes_again(
+    broker: SqlBroker, messages: Ledger, clock: Clock
+):
+    """After its delay, and for anybody."""
+    send(messages, body())
+    broker.release(received(broker), 5.0)
+    assert broker.receive(0.0) is None
     clock.sleep(5.0)
-    second = broker.receive(0.0)
-    assert second is not None
-    assert second.attempts == 2
-    assert not broker.acknowledge(first)
-    assert broker.acknowledge(second)
+    assert broker.acknowledge(received(broker))
 
 
-def test_a_late_holder_does_not_undo_a_recording(broker: SqlBroker, clock: Clock):
-    """Whose lease is over while another records the message has nothing to acknowledge."""
-    broker.send(body())
-    late = broker.receive(0.0)
-    assert late is not None
-    clock.sleep(30.0)
-    assert [each.result for each in everything(broker)] == ["accepted"]
-    assert not broker.acknowledge(late)
+def test_what_a_wrong_clock_put_off_is_taken(broker: SqlBroker, messages: Ledger, clock: Clock):
+    """A sender, or a dispatcher, whose clock was years ahead holds no message back."""
+    send(messages, b"sent", NOW + 10**8)
+    send(messages, b"leased")
+    received(SqlBroker(broker.folder, lambda: NOW + 10**7, LEASE_S))
+    assert {received(broker).body, received(broker).body} == {b"sent", b"leased"}
+    assert broker.receive(0.0) is None
 
 
-def test_a_ledger_that_is_down_is_a_broker_that_is_down(broker: SqlBroker, ledger: Ledger):
-    """To whoever only knows brokers it is one that can't be reached now."""
-    broker.send(body())
-    delivery = broker.receive(0.0)
-    assert delivery is not None
-    ledger.see(lambda conn: conn.exec_driver_sql("PRAGMA query_only=1"))
-    with pytest.raises(BrokerDown, match="read-only"):
-        broker.acknowledge(delivery)
-    with pytest.raises(LedgerUnavailable):
-        broker.send(body())
+def test_an_end_is_published_once_for_each_id(broker: SqlBroker, messages: Ledger):
+    """Whoever does not know whether it was, publishes again; its readers see it once."""
+    for _ in range(2):
+        broker.publish({"requestId": "r1"}, "r1/1")
+    broker.publish({"requestId": "r1"}, "r1/2")
+    assert [end.message_id for end in messages.see(outbox.ends)] == ["r1/1", "r1/2"]
+    assert broker.is_empty()
 
 
-def test_a_message_is_read_once(broker: SqlBroker, monkeypatch: pytest.MonkeyPatch):
-    """Whatever becomes of it: one that is refused may be as large as any."""
-    loads, read = json.loads, []
+# --- its file -------------------------------------------------------------------------------
 
-    def counted(text: str, **how: Any) -> Any:
-        read.append(text.encode())
-        return loads(text, **how)
 
-    monkeypatch.setattr(json, "loads", counted)
-    contents = [b"nonsense", body("r1", trainingVmSku="ND7"), body("r2"), body("r2", extra=1)]
-    for content in contents:
-        broker.send(content)
-    results = [each.result for each in everything(broker)]
-    assert results == ["dead", "rejected", "accepted", "conflict"]
-    assert read == contents
+def test_a_queue_that_nobody_made_is_waited_for(broker: SqlBroker, folder: Path):
+    """Looking for messages makes none: the folder may be of a disk that is not mounted."""
+    broker.check()
+    with pytest.raises(BrokerDown, match="there is no queue at"):
+        broker.receive(0.0)
+    with pytest.raises(BrokerDown, match="there is no queue at"):
+        broker.publish({}, "r1/1")
+    assert not folder.exists()
+    with open_ledger(folder, OPEN) as made:
+        send(made, body())
+    assert broker.acknowledge(received(broker))
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_queue_that_is_gone_for_a_while(
+    broker: SqlBroker, messages: Ledger, folder: Path, anew: bool
+):
+    """It is down until there is one again: the same, or another that was made anew."""
+    send(messages, b"first")
+    first = received(broker)
+    messages.close()
+    folder.rename(folder.with_name("away"))
+    for call in (lambda: broker.acknowledge(first), lambda: broker.publish({}, "r1/1")):
+        with pytest.raises(BrokerDown, match="there is no queue at"):
+            call()
+    if anew:
+        with open_ledger(folder, OPEN) as made:
+            send(made, b"second")
+        assert not broker.acknowledge(first)
+        assert received(broker).body == b"second"
+        shutil.rmtree(folder)
+    folder.with_name("away").rename(folder)
+    assert broker.acknowledge(first)
+
+
+def test_a_queue_that_is_locked_is_down_for_a_moment(
+    broker: SqlBroker, messages: Ledger, folder: Path
+):
+    """T6: said as such, and what was received is still held after it."""
+    send(messages, body())
+    ours = received(broker)
+    other = sqlite3.connect(folder / QUEUE.name, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(BrokerDown, match=r"the queue .* is locked by another process"):
+        broker.acknowledge(ours)
+    other.execute("ROLLBACK")
+    other.close()
+    assert broker.acknowledge(ours)
+
+
+def test_what_is_no_queue_is_refused_at_once(broker: SqlBroker, folder: Path):
+    """Before anything runs: nothing that passes, and nothing that is written on."""
+    folder.mkdir()
+    with sqlite3.connect(folder / QUEUE.name) as theirs:
+        theirs.execute("CREATE TABLE theirs (a)")
+    with pytest.raises(LedgerError, match=r"the queue .* is another program's database"):
+        broker.check()
+
+
+# --- whose it is ----------------------------------------------------------------------------
+
+
+def modes(folder: Path) -> set[int]:
+    return {path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+
+def test_a_queue_is_its_user_s_unless_the_folder_says_more(folder: Path, tmp_path: Path):
+    """As made by sending: private. In a folder that a group may write to, that group's."""
+    with open_ledger(folder, OPEN) as made:
+        send(made, body())
+        assert modes(folder) == {0o600}
+    group = tmp_path / "group"
+    group.mkdir()
+    group.chmod(0o2770)
+    old = os.umask(0o077)
+    try:
+        with open_ledger(group, OPEN) as made:
+            send(made, body())
+            assert modes(group) == {0o660}
+        with open_ledger(group, OPEN):
+            assert modes(group) == {0o660}
+    finally:
+        os.umask(old)
+
+
+def another_user(group: int, call: Callable[[], object]) -> int:
+    """The exit code of a process that calls this, as a user who is in a group."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        os.setgroups([group])
+        os.setgid(65534)
+        os.setuid(65534)
+        call()
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize("group", [65500, 65501])
+def test_a_program_of_another_user_sends(group: int):
+    """By the group of the folder; and it reads the ends, while a dispatcher has the file open."""
+    base = Path(tempfile.mkdtemp())
+    try:
+        base.chmod(0o755)
+        folder = base / "queue"
+        folder.mkdir()
+        os.chown(folder, 0, 65500)
+        folder.chmod(0o2770)
+
+        def sends() -> None:
+            with open_ledger(folder, OPEN) as opened:
+                send(opened, body())
+
+        def reads() -> None:
+            with open_ledger(folder, Settings(create=False, kind=QUEUE)) as opened:
+                assert [end.message_id for end in opened.see(outbox.ends)] == ["r1/1"]
+
+        broker = SqlBroker(folder, lambda: NOW)
+        allowed = group == 65500
+        assert another_user(group, sends) == (not allowed)
+        if allowed:
+            assert broker.acknowledge(received(broker))
+            broker.publish({"requestId": "r1"}, "r1/1")
+            assert another_user(group, reads) == another_user(group, sends) == 0
+            assert received(broker).body == body()
+    finally:
+        shutil.rmtree(base)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ledgers import NOW, RUNNING, ask, own, started
+from ledgers import NOW, RUNNING, ask, own, started, unsent
 
-from taskgraph_workers.dispatch.ledger import attempts, outbox, progress, queries
+from taskgraph_workers.dispatch.ledger import attempts, progress, queries
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger
 from taskgraph_workers.dispatch.ledger.values import Attempt
@@ -45,13 +45,6 @@ def test_the_longest_waiting_are_given_first(ledger: Ledger):
     assert look(ledger, NOW + 3) == ["r2", "r3"]
 
 
-def test_an_executor_s_attempts_can_be_asked_for(ledger: Ledger):
-    """A dispatcher that has no Slurm leaves Slurm's attempts to others."""
-    ask(ledger)
-    assert ledger.do(attempts.own, Owner("me", 60.0, executor="slurm"), NOW) == ()
-    assert len(ledger.do(attempts.own, Owner("me", 60.0, executor="local"), NOW)) == 1
-
-
 def test_a_stale_owner_changes_nothing(ledger: Ledger):
     """After a takeover, every write of the old owner, whatever its name, changes no row."""
     ask(ledger)
@@ -66,7 +59,7 @@ def test_a_stale_owner_changes_nothing(ledger: Ledger):
     for state in ("submitted", "running", *ENDS):
         assert ledger.do(attempts.change, old, state, NOW, Status(state)) is None
     assert stored(ledger) == before == new
-    assert ledger.see(outbox.unsent) == ()
+    assert ledger.see(unsent) == ()
     assert ledger.see(progress.facts_of, ["r1"]) == {}
 
 
@@ -137,7 +130,7 @@ def test_states_only_move_forward(ledger: Ledger, start: str, to: str):
     found = ledger.see(queries.request, "r1")
     assert found is not None
     assert found.state == stored(ledger).state
-    assert len(ledger.see(outbox.unsent)) == (found.state in FINAL)
+    assert len(ledger.see(unsent)) == (found.state in FINAL)
 
 
 def test_a_change_believes_in_a_state(ledger: Ledger):
@@ -165,7 +158,7 @@ def test_the_end_is_told_with_its_state(ledger: Ledger, end: str):
     ended = ledger.do(attempts.change, running, end, NOW + 9, status)
     assert ended is not None
     assert (ended.state, ended.exit_code, ended.ended_at, ended.owner) == (end, 7, NOW + 9, None)
-    (told,) = ledger.see(outbox.unsent)
+    (told,) = ledger.see(unsent)
     assert (told.message_id, told.body) == (
         "r1/1",
         {
@@ -190,7 +183,7 @@ def test_the_end_of_what_never_started_names_no_machine(ledger: Ledger):
     """Canceled before it was submitted: there was no run, and no machine."""
     ask(ledger)
     ledger.do(attempts.change, own(ledger), "canceled", NOW, Status("canceled"))
-    (told,) = ledger.see(outbox.unsent)
+    (told,) = ledger.see(unsent)
     assert (told.body["trainingVmId"], told.body["runId"]) == (None, None)
 
 

@@ -9,53 +9,48 @@ import threading
 from pathlib import Path
 
 import pytest
-from ledgers import NOW, ask, body, judge, program
+from ledgers import NOW, ask, body, judge, program, send, waits
 from sqlalchemy import Connection
 
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger import queries, queue
 from taskgraph_workers.dispatch.ledger.database import Ledger, Settings, open_ledger
 from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.files import NAME
-from taskgraph_workers.dispatch.ledger.queue import Outgoing
 
 
-def waiting(ledger: Ledger) -> bool:
-    return ledger.see(queue.is_waiting, queue.START)
-
-
-def broker(ledger: Ledger) -> SqlBroker:
-    return SqlBroker(ledger, lambda: NOW)
+def broker(ledger: Ledger) -> Embedded:
+    return Embedded(ledger, lambda: NOW)
 
 
 def test_an_operation_that_raises_changes_nothing(ledger: Ledger):
     """A transaction is all of an operation or nothing of it."""
 
     def operation(conn: Connection) -> None:
-        queue.put(conn, Outgoing(queue.START, b"x"), NOW)
+        queue.put(conn, queue.START, b"x", NOW)
         raise RuntimeError("in the middle")
 
     with pytest.raises(RuntimeError):
         ledger.do(operation)
-    assert not waiting(ledger)
+    assert not waits(ledger)
 
 
 def test_looking_sees_one_state(ledger: Ledger):
     """Who reads sees nothing of what is committed meanwhile, and stops nobody."""
 
-    def operation(conn: Connection) -> list[bool]:
-        before = queue.is_waiting(conn, queue.START)
-        ledger.do(queue.put, Outgoing(queue.START, b"x"), NOW)
-        return [before, queue.is_waiting(conn, queue.START)]
+    def operation(conn: Connection) -> list[float | None]:
+        before = queue.first_at(conn, queue.START)
+        ledger.do(queue.put, queue.START, b"x", NOW)
+        return [before, queue.first_at(conn, queue.START)]
 
-    assert ledger.see(operation) == [False, False]
-    assert waiting(ledger)
+    assert ledger.see(operation) == [None, None]
+    assert waits(ledger)
 
 
 def test_a_locked_ledger_is_waited_for_and_then_told(tmp_path: Path):
     """Another process's transaction is waited for; one that doesn't end is a clear error."""
     with open_ledger(tmp_path, Settings(busy_s=0.05)) as ledger:
-        broker(ledger).send(body())
+        send(ledger, body())
         other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerUnavailable, match="is locked by another process"):
@@ -81,8 +76,7 @@ def test_a_lock_that_ends_is_waited_for(tmp_path: Path):
 
 def test_a_full_disk_is_told_and_loses_nothing(ledger: Ledger):
     """Without space nothing is recorded, the message stays, and all goes on with space again."""
-    sent = broker(ledger)
-    sent.send(body())
+    send(ledger, body())
 
     def limit(conn: Connection, pages: int) -> None:
         conn.exec_driver_sql(f"PRAGMA max_page_count={pages}")
@@ -90,10 +84,10 @@ def test_a_full_disk_is_told_and_loses_nothing(ledger: Ledger):
     ledger.see(limit, 1)
     more = (body(f"more-{number}", filler="x" * 1000) for number in range(1000))
     with pytest.raises(LedgerUnavailable, match="the disk is full"):
-        any(not sent.send(each) for each in more)
+        any(send(ledger, each) for each in more)
     count = 0
     ledger.see(limit, 2**30)
-    while sent.record_next(judge) is not None:
+    while broker(ledger).record_next(judge) is not None:
         count += 1
     assert ledger.see(queries.request, "r1") is not None
     assert count == len(ledger.see(queries.newest)) >= 1
@@ -101,7 +95,7 @@ def test_a_full_disk_is_told_and_loses_nothing(ledger: Ledger):
 
 def test_a_disk_that_fills_in_the_middle_loses_nothing(ledger: Ledger, tmp_path: Path):
     """A process whose files can't grow stops with a clear error; what it recorded is there."""
-    broker(ledger).send(body("before"))
+    send(ledger, body("before"))
     code = (
         "import resource, signal, sys\n"
         "from ledgers import ask\n"
@@ -125,7 +119,7 @@ def test_a_disk_that_fills_in_the_middle_loses_nothing(ledger: Ledger, tmp_path:
     found = {each.request_id for each in ledger.see(queries.newest, 2000)}
     assert told <= found
     assert len(found - told) <= 1
-    assert waiting(ledger)
+    assert waits(ledger)
 
 
 def test_a_read_only_ledger_is_told(ledger: Ledger):
@@ -204,7 +198,7 @@ def test_a_backup_that_is_killed_is_not_there(ledger: Ledger, tmp_path: Path):
     assert (tmp_path / "copy").exists()
 
 
-@pytest.mark.parametrize("module", ["ledger.database", "brokers.sql", "loop"])
+@pytest.mark.parametrize("module", ["ledger.database", "brokers.sql", "brokers.transport", "loop"])
 def test_without_sqlalchemy_the_extra_is_named(module: str):
     """An import without it says what to install, whichever a command begins with."""
     code = (

@@ -7,21 +7,20 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ledgers import NOW, ask, body, judge, own, program
+from ledgers import NOW, ask, body, judge, own, program, send, unsent, waits
 
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.failpoints import armed
-from taskgraph_workers.dispatch.ledger import attempts, dead, outbox, progress, queries, queue
+from taskgraph_workers.dispatch.ledger import attempts, dead, outbox, progress, queries
 from taskgraph_workers.dispatch.ledger.database import Ledger
-from taskgraph_workers.dispatch.ledger.queue import START
 from taskgraph_workers.dispatch.model import Status
 
 RECORD = """
 import sys, time
 from ledgers import NOW, judge
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger.database import open_ledger
-broker = SqlBroker(open_ledger(sys.argv[1]), lambda: NOW)
+broker = Embedded(open_ledger(sys.argv[1]), lambda: NOW)
 while (recorded := broker.record_next(judge)) is not None:
     print(recorded.result, recorded.request_id, flush=True)
 """
@@ -29,13 +28,13 @@ while (recorded := broker.record_next(judge)) is not None:
 END = """
 import sys
 from ledgers import NOW, own
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger import attempts
 from taskgraph_workers.dispatch.ledger.database import open_ledger
 from taskgraph_workers.dispatch.model import Status
 ledger = open_ledger(sys.argv[1])
 ledger.do(attempts.change, own(ledger, NOW + 1), "failed", NOW + 1, Status("failed"))
-SqlBroker(ledger, lambda: NOW + 1).relay()
+Embedded(ledger, lambda: NOW + 1).relay(100)
 print("done")
 """
 
@@ -87,13 +86,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("point", ["after-receive", "before-commit", "after-commit"])
 def test_a_dispatcher_that_is_killed_loses_no_message(ledger: Ledger, folder: Path, point: str):
     """At whatever step it dies: the message waits, or its request is there, never both."""
-    broker = SqlBroker(ledger, lambda: NOW)
-    broker.send(body("r1"))
-    broker.send(body("r2", trainingVmSku="ND7"))
+    broker = Embedded(ledger, lambda: NOW)
+    send(ledger, body("r1"))
+    send(ledger, body("r2", trainingVmSku="ND7"))
     killed(RECORD, folder, point)
     done = len(ledger.see(queries.newest))
     assert done == (point == "after-commit")
-    assert ledger.see(queue.is_waiting, START, NOW)
+    assert waits(ledger)
     killed(RECORD, folder, f"{point}:{2 - done}")
     results = Counter()
     while (recorded := broker.record_next(judge)) is not None:
@@ -101,7 +100,7 @@ def test_a_dispatcher_that_is_killed_loses_no_message(ledger: Ledger, folder: Pa
     states = {each.request_id: each.state for each in ledger.see(queries.newest)}
     assert states == {"r1": "accepted", "r2": "rejected"}
     assert results["duplicate"] == results["conflict"] == 0
-    assert [end.message_id for end in ledger.see(outbox.unsent)] == ["r2/1"]
+    assert [end.message_id for end in ledger.see(unsent)] == ["r2/1"]
     assert [letter.times for letter in ledger.see(dead.letters)] == [1]
 
 
@@ -114,22 +113,21 @@ def test_an_end_that_is_killed_happens_whole_or_not(ledger: Ledger, folder: Path
     found = ledger.see(queries.request, "r1")
     assert found is not None
     assert found.state == ("failed" if ended else "accepted")
-    assert len(ledger.see(outbox.unsent)) == ended
+    assert len(ledger.see(unsent)) == ended
     assert len(ledger.see(progress.facts_of, ["r1"])) == ended
     if not ended:
         mine = own(ledger, NOW + 100)
         ledger.do(attempts.change, mine, "failed", NOW, Status("failed"))
-    assert SqlBroker(ledger, lambda: NOW + 100).relay() == 1
+    assert Embedded(ledger, lambda: NOW + 100).relay(100) == 1
     assert len(ledger.see(outbox.ends)) == 1
 
 
 def test_dispatchers_share_messages(ledger: Ledger, folder: Path):
     """Several processes record each message once, duplicates among them once more for nothing."""
-    broker = SqlBroker(ledger, lambda: NOW)
     for number in range(60):
-        broker.send(body(f"r{number}"))
+        send(ledger, body(f"r{number}"))
         if number % 3 == 0:
-            broker.send(body(f"r{number}"))
+            send(ledger, body(f"r{number}"))
     said = together(RECORD, folder, 3)
     wanted = Counter({f"accepted r{number}": 1 for number in range(60)})
     wanted.update(f"duplicate r{number}" for number in range(0, 60, 3))
@@ -138,10 +136,10 @@ def test_dispatchers_share_messages(ledger: Ledger, folder: Path):
 
 def test_dispatchers_that_are_killed_again_and_again_lose_nothing(ledger: Ledger, folder: Path):
     """Killed at random moments, others take over, and each message is recorded once."""
-    broker = SqlBroker(ledger, lambda: NOW)
+    broker = Embedded(ledger, lambda: NOW)
     names = {f"r{number}" for number in range(150)}
     for name in sorted(names):
-        broker.send(body(name))
+        send(ledger, body(name))
     said: list[str] = []
     for pause in range(8):
         pair = [program(RECORD, folder) for _ in range(2)]

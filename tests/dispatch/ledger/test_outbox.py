@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgers import NOW
+from ledgers import NOW, unsent
 
 from taskgraph_workers.dispatch.ledger import outbox
 from taskgraph_workers.dispatch.ledger.database import Ledger
@@ -29,8 +29,17 @@ def test_an_end_is_told_once(ledger: Ledger):
     """A second message with the same id is not written."""
     tell(ledger, "r1/1")
     assert not ledger.do(outbox.tell, "r1/1", {"other": 1}, NOW)
-    (end,) = ledger.see(outbox.unsent)
+    (end,) = ledger.see(unsent)
     assert end.body == {"requestId": "r1/1"}
+
+
+def test_an_end_is_published_once(ledger: Ledger):
+    """Its readers find it at once; a second one with the same id is not written, nor is it sent."""
+    assert ledger.do(outbox.publish, "r1/1", {"requestId": "r1"}, NOW)
+    assert not ledger.do(outbox.publish, "r1/1", {"other": 1}, NOW + 1)
+    (end,) = ledger.see(outbox.ends)
+    assert (end.body, end.sent_at) == ({"requestId": "r1"}, NOW)
+    assert take(ledger, NOW + LEASE_S) == []
 
 
 def test_ends_are_sent_in_order_and_by_one(ledger: Ledger):
@@ -49,7 +58,7 @@ def test_what_is_sent_is_sent_no_more(ledger: Ledger):
     assert ids(take(ledger, NOW + LEASE_S)) == ["b/1"]
     (sent,) = ledger.see(outbox.ends)
     assert (sent.message_id, sent.sent_at) == ("a/1", NOW + 1)
-    assert ids(ledger.see(outbox.unsent)) == ["b/1"]
+    assert ids(ledger.see(unsent)) == ["b/1"]
 
 
 def test_what_a_crashed_dispatcher_took_is_taken_again(ledger: Ledger):

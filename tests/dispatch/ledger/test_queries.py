@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ledgers import NOW, ask, body, fill, judge, own, started
+from ledgers import NOW, ask, body, fill, judge, own, send, started
 from sqlalchemy import Connection
 
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
 from taskgraph_workers.dispatch.ledger import (
     attempts,
     dead,
@@ -24,7 +24,7 @@ from taskgraph_workers.dispatch.ledger import (
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger, open_ledger
 from taskgraph_workers.dispatch.ledger.machines import Named
-from taskgraph_workers.dispatch.ledger.queue import START, Outgoing
+from taskgraph_workers.dispatch.ledger.queue import START
 from taskgraph_workers.dispatch.model import Status
 
 
@@ -62,9 +62,9 @@ def test_what_is_alive_is_told_apart(ledger: Ledger):
 
 def test_a_ledger_is_idle_when_all_is_done(ledger: Ledger):
     """Not while a message waits, an attempt lives or holds something, or an end is unsent."""
-    broker = SqlBroker(ledger, lambda: NOW)
+    broker = Embedded(ledger, lambda: NOW)
     seen = [ledger.see(queries.is_idle)]
-    ledger.do(queue.put, Outgoing(START, b"{", delay_s=5.0), NOW)
+    send(ledger, b"{", NOW + 5)
     seen.append(ledger.see(queries.is_idle))
     taken = ledger.do(queue.take, START, NOW + 5, 30.0)
     assert taken is not None
@@ -74,7 +74,7 @@ def test_a_ledger_is_idle_when_all_is_done(ledger: Ledger):
     seen.append(ledger.see(queries.is_idle))
     ledger.do(attempts.change, running, "succeeded", NOW, Status("succeeded"))
     seen.append(ledger.see(queries.is_idle))
-    broker.relay()
+    broker.relay(100)
     seen.append(ledger.see(queries.is_idle))
     ledger.do(attempts.released, running, NOW)
     seen.append(ledger.see(queries.is_idle))
@@ -90,7 +90,7 @@ def test_when_something_is_due_is_known(ledger: Ledger):
     free = ledger.do(attempts.let_go, mine, NOW + 30)
     assert free is not None
     assert ledger.see(queries.next_due) == NOW + 30
-    ledger.do(queue.put, Outgoing(START, b"{", delay_s=5.0), NOW)
+    send(ledger, b"{", NOW + 5)
     assert ledger.see(queries.next_due) == NOW + 5
     ask(ledger, "r2", NOW - 9, trainingVmSku="ND7")
     assert ledger.see(queries.next_due) == NOW - 9
@@ -106,7 +106,6 @@ QUERIES = {
     "own": lambda conn: attempts.own(conn, Owner("me", 60.0), NOW + 10**6),
     "take": lambda conn: queue.take(conn, START, NOW, 30.0),
     "outbox": lambda conn: outbox.take(conn, NOW, 30.0),
-    "unsent": outbox.unsent,
     "ends": lambda conn: outbox.ends(conn, 10, 5),
     "letters": lambda conn: dead.letters(conn, 10),
     "overdue": lambda conn: machines.overdue(conn, NOW + 10**6, 60.0),

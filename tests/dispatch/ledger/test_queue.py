@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ledgers import NOW
+from ledgers import NOW, waits
 
 from taskgraph_workers.dispatch.brokers.base import Delivery
 from taskgraph_workers.dispatch.ledger import queue
 from taskgraph_workers.dispatch.ledger.database import Ledger
-from taskgraph_workers.dispatch.ledger.queue import START, Outgoing
+from taskgraph_workers.dispatch.ledger.queue import START
 
 LEASE_S = 30.0
 
 
-def put(ledger: Ledger, body: bytes = b"x", dedup: str | None = None, delay_s: float = 0.0) -> bool:
-    return ledger.do(queue.put, Outgoing(START, body, dedup, delay_s), NOW)
+def put(ledger: Ledger, body: bytes = b"x", now: float = NOW) -> None:
+    ledger.do(queue.put, START, body, now)
 
 
 def take(ledger: Ledger, now: float = NOW) -> Delivery | None:
@@ -36,17 +36,17 @@ def test_messages_come_in_the_order_they_were_put(ledger: Ledger):
 
 
 def test_a_taken_message_is_hidden_until_its_lease_ends(ledger: Ledger):
-    """Nobody else gets it while it is leased; then it comes again, and is counted."""
+    """Nobody else gets it while it is leased; then it comes again, with another token."""
     put(ledger)
     first = taken(ledger)
     assert take(ledger, NOW + LEASE_S - 1) is None
     second = taken(ledger, NOW + LEASE_S)
-    assert (first.id, first.attempts) == (second.id, 1)
-    assert (second.attempts, second.token != first.token) == (2, True)
+    assert first.id == second.id
+    assert first.token != second.token
 
 
 def test_a_stale_token_changes_nothing(ledger: Ledger):
-    """Who held a message too long neither deletes it nor gives it back."""
+    """T12: who held a message too long neither deletes it nor gives it back."""
     put(ledger)
     stale, ours = taken(ledger), taken(ledger, NOW + LEASE_S)
     assert not ledger.do(queue.acknowledge, stale)
@@ -54,7 +54,7 @@ def test_a_stale_token_changes_nothing(ledger: Ledger):
     assert take(ledger, NOW + LEASE_S) is None
     assert ledger.do(queue.acknowledge, ours)
     assert not ledger.do(queue.acknowledge, ours)
-    assert not ledger.see(queue.is_waiting, START)
+    assert not waits(ledger)
 
 
 def test_a_lease_that_is_over_holds_until_somebody_takes_it(ledger: Ledger):
@@ -71,27 +71,17 @@ def test_a_message_that_is_given_back_comes_again(ledger: Ledger):
     assert ledger.do(queue.release, ours, NOW, 5.0)
     assert take(ledger, NOW + 4) is None
     assert not ledger.do(queue.acknowledge, ours)
-    assert taken(ledger, NOW + 5).attempts == 2
+    assert taken(ledger, NOW + 5).id == ours.id
 
 
-def test_one_message_of_a_kind_waits(ledger: Ledger):
-    """A second message with the same ``dedup`` is dropped while the first waits."""
-    assert put(ledger, b"first", dedup="r1/1")
-    assert not put(ledger, b"second", dedup="r1/1")
-    assert ledger.do(queue.put, Outgoing("other", b"other queue", "r1/1"), NOW)
-    ours = taken(ledger)
-    assert ours.body == b"first"
-    ledger.do(queue.acknowledge, ours)
-    assert put(ledger, b"third", dedup="r1/1")
-
-
-def test_a_message_may_be_put_for_later(ledger: Ledger):
-    """It is there, but nobody gets it yet."""
-    put(ledger, delay_s=60.0)
-    assert ledger.see(queue.is_waiting, START)
-    assert not ledger.see(queue.is_waiting, START, NOW + 59)
-    assert ledger.see(queue.is_waiting, START, NOW + 60)
-    assert take(ledger) is None
+def test_when_a_message_may_be_taken_is_known(ledger: Ledger):
+    """That of the first, whether somebody holds it or not."""
+    assert ledger.see(queue.first_at, START) is None
+    put(ledger)
+    assert ledger.see(queue.first_at, START) == NOW
+    taken(ledger)
+    put(ledger, now=NOW + 60)
+    assert ledger.see(queue.first_at, START) == NOW + LEASE_S
 
 
 def test_a_number_is_never_given_twice(ledger: Ledger):
@@ -105,5 +95,5 @@ def test_a_number_is_never_given_twice(ledger: Ledger):
 
 def test_queues_are_apart(ledger: Ledger):
     """Who takes starts gets nothing of another queue."""
-    ledger.do(queue.put, Outgoing("other", b"other"), NOW)
+    ledger.do(queue.put, "other", b"other", NOW)
     assert take(ledger) is None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from ledgers import NOW, ask, body, judge, own, refusal
+from ledgers import NOW, ask, body, judge, own, refusal, unsent
 
-from taskgraph_workers.dispatch.ledger import attempts, dead, outbox, progress, queries, receipt
+from taskgraph_workers.dispatch.ledger import attempts, dead, progress, queries, receipt
 from taskgraph_workers.dispatch.ledger.database import Ledger
 from taskgraph_workers.dispatch.ledger.values import Recorded, Request
 from taskgraph_workers.dispatch.message import key_of
@@ -45,12 +45,12 @@ def test_the_same_message_again_changes_nothing(ledger: Ledger, state: str):
     ask(ledger)
     if state != "accepted":
         end(ledger, state)
-    before = request(ledger), ledger.see(outbox.unsent)
+    before = request(ledger), ledger.see(unsent)
     spaced = json.dumps(json.loads(body()), indent=4).encode()
     for content in (body(), spaced):
         again = ledger.do(receipt.record, content, judge(content), NOW + 1)
         assert (again.result, again.attempt) == ("duplicate", 1)
-    assert (request(ledger), ledger.see(outbox.unsent)) == before
+    assert (request(ledger), ledger.see(unsent)) == before
     assert letters(ledger) == []
 
 
@@ -61,10 +61,10 @@ def test_another_content_with_the_same_id_is_a_conflict(ledger: Ledger, state: s
     ask(ledger)
     if state != "accepted":
         end(ledger, state)
-    before = request(ledger), ledger.see(outbox.unsent)
+    before = request(ledger), ledger.see(unsent)
     again = ask(ledger, trainingVmSku=sku, extra=1)
     assert again.result == "conflict"
-    assert (request(ledger), ledger.see(outbox.unsent)) == before
+    assert (request(ledger), ledger.see(unsent)) == before
     assert letters(ledger) == [("conflict", "r1")]
 
 
@@ -74,7 +74,7 @@ def test_a_rejected_message_ends_for_its_sender(ledger: Ledger):
     found = request(ledger)
     assert (found.state, found.reason, found.ended_at) == ("rejected", "this SKU is not known", NOW)
     assert (found.executor, found.machine, found.sku) == (None, None, None)
-    (told,) = ledger.see(outbox.unsent)
+    (told,) = ledger.see(unsent)
     assert told.message_id == "r1/1"
     assert told.body == {
         "trainingVmId": None,
@@ -93,7 +93,7 @@ def test_a_rejected_message_again_is_a_duplicate(ledger: Ledger):
     """Its sender was told; nothing is told twice."""
     ask(ledger, trainingVmSku="ND7")
     assert ask(ledger, trainingVmSku="ND7").result == "duplicate"
-    assert len(ledger.see(outbox.unsent)) == 1
+    assert len(ledger.see(unsent)) == 1
     assert [each.times for each in ledger.see(dead.letters)] == [1]
 
 
@@ -107,7 +107,7 @@ def test_the_id_of_a_rejected_message_is_free(ledger: Ledger):
     mine = own(ledger)
     assert (mine.attempt, mine.key) == (3, key_of("r1", 3))
     ledger.do(attempts.change, mine, "failed", NOW, Status("failed"))
-    ends = ledger.see(outbox.unsent)
+    ends = ledger.see(unsent)
     assert [(each.message_id, each.body["outcome"]) for each in ends] == [
         ("r1/1", "rejected"),
         ("r1/2", "rejected"),
@@ -130,7 +130,7 @@ def test_a_message_without_an_id_is_a_dead_letter(ledger: Ledger):
     assert (recorded.result, recorded.request_id) == ("dead", None)
     assert letters(ledger) == [("not-json", None)]
     assert ledger.see(queries.newest) == ()
-    assert ledger.see(outbox.unsent) == ()
+    assert ledger.see(unsent) == ()
 
 
 def test_a_refusal_of_the_first_content_is_a_duplicate(ledger: Ledger):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledgers import NOW, ask, program
+from ledgers import NOW, ask, program, unsent
 
-from taskgraph_workers.dispatch.ledger import attempts, dead, machines, outbox, queries, schema
+from taskgraph_workers.dispatch.ledger import attempts, dead, machines, queries, schema
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import open_ledger
 from taskgraph_workers.dispatch.ledger.errors import LedgerError
@@ -64,7 +64,7 @@ def test_a_ledger_of_version_1_is_taken_forward(tmp_path: Path):
         states = {each.request_id: each.state for each in ledger.see(queries.newest)}
         assert states == {"old-1": "succeeded", "old-2": "running", "old-3": "rejected"}
         assert [letter.times for letter in ledger.see(dead.letters)] == [1]
-        assert sorted(end.message_id for end in ledger.see(outbox.unsent)) == [
+        assert sorted(end.message_id for end in ledger.see(unsent)) == [
             "old-1/1",
             "old-3/1",
         ]

@@ -10,13 +10,12 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from ledgers import NOW, body, judge
+from ledgers import NOW, body, judge, send, unsent, waits
 
-from taskgraph_workers.dispatch.brokers.sql import SqlBroker
-from taskgraph_workers.dispatch.ledger import attempts, dead, outbox, queries, queue
+from taskgraph_workers.dispatch.brokers.embedded import Embedded
+from taskgraph_workers.dispatch.ledger import attempts, dead, outbox, queries
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import open_ledger
-from taskgraph_workers.dispatch.ledger.queue import START
 from taskgraph_workers.dispatch.ledger.values import Accepted, Attempt, End
 from taskgraph_workers.dispatch.model import FINAL, REJECTED, STATES, Refused, Status
 
@@ -66,7 +65,7 @@ class Ledgers(RuleBasedStateMachine):
         raw = self.ledger.engine.raw_connection()
         raw.driver_connection.execute("PRAGMA synchronous=OFF")
         raw.close()
-        self.broker = SqlBroker(self.ledger, lambda: self.now, lease_s=FOR_S)
+        self.broker = Embedded(self.ledger, lambda: self.now)
         self.waiting: list[tuple[str, str]] = []
         self.asked: dict[str, Asked] = {}
         self.held: list[Attempt] = []
@@ -84,7 +83,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @rule(request_id=IDS, content=st.sampled_from(sorted(CONTENTS)))
     def deliver(self, request_id: str, content: str) -> None:
-        self.broker.send(body(request_id, **CONTENTS[content]))
+        send(self.ledger, body(request_id, **CONTENTS[content]), self.now)
         self.waiting.append((request_id, content))
 
     @precondition(lambda self: self.waiting)
@@ -240,7 +239,7 @@ class Ledgers(RuleBasedStateMachine):
         }
         alive = {name for name, asked in self.asked.items() if asked.state not in FINAL}
         assert {each.request_id for each in self.ledger.see(queries.alive)} == alive
-        assert self.ledger.see(queue.is_waiting, START) == bool(self.waiting)
+        assert waits(self.ledger) == bool(self.waiting)
 
     @invariant()
     def attempts_are_as_they_should_be(self) -> None:
@@ -261,9 +260,9 @@ class Ledgers(RuleBasedStateMachine):
 
     @invariant()
     def each_end_is_told_once(self) -> None:
-        unsent = [end.message_id for end in self.ledger.see(outbox.unsent)]
+        due = [end.message_id for end in self.ledger.see(unsent)]
         sent = [end.message_id for end in self.ledger.see(outbox.ends)]
-        assert sorted(unsent + sent) == sorted(self.ends)
+        assert sorted(due + sent) == sorted(self.ends)
         assert set(sent) == {name for name, done in self.ends.items() if done}
 
 
