@@ -249,7 +249,7 @@ def _faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if said is None:
             what = _missing(name, value)
             if what:
-                yield "missing-field", what
+                yield "missing-field", f"{name} {what}"
         elif not isinstance(said, str):
             yield "wrong-type", f"{name} is {_type(said)}, not text"
         elif said or name != BASE_MODEL:
@@ -267,8 +267,8 @@ def _missing(name: str, value: Mapping[str, Any]) -> str:
     others = (key for key in value if key not in (*NEEDED, BASE_MODEL))
     meant = None if name in value else near(name, others)
     if meant is not None:
-        return f"{name} is missing, but there is {shown(meant)}"
-    return f"{name} is missing" if name in NEEDED else ""
+        return f"is missing, but there is {shown(meant)}"
+    return "is missing" if name in NEEDED else ""
 
 
 def _elsewhere(value: Mapping[str, Any]) -> list[tuple[str, str]]:
