@@ -79,7 +79,7 @@ class Site:
 def per_node(script: str) -> dict[str, list[int]]:
     """How many workers of each group a script means to have on each node."""
     found = {}
-    for group, on in re.findall(r"^start_group (\S+) on=(\S+)", script, re.MULTILINE):
+    for group, on in re.findall(r"^tw_start_group (\S+) on=(\S+)", script, re.MULTILINE):
         parts = [part.split("x") for part in on.split(",")]
         found[group] = [int(count) for count, nodes in parts for _ in range(int(nodes))]
     return found

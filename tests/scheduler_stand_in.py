@@ -17,17 +17,17 @@ from taskgraph_workers.schedulers import quoting, shares
 from taskgraph_workers.schedulers.base import Answer, Command, Job, SchedulerError, Start, State
 
 SHELL = """\
-job_id() { echo 77; }
-restarts() { echo "${RESTARTS-}"; }
-requeue_job() { echo requeued >> requeues; }
-start_group() {
-    local index
-    for ((index = 0; index < $2; index++)); do
-        WORKER_NAME="$1.j77.$index.here" bash -c "$3" &
-        pids+=($!)
+tw_job_id() { echo 77; }
+tw_restarts() { echo "${RESTARTS-}"; }
+tw_requeue_job() { echo requeued >> requeues; }
+tw_start_group() {
+    local tw_index
+    for ((tw_index = 0; tw_index < $2; tw_index++)); do
+        WORKER_NAME="$1.j77.$tw_index.here" bash -c "$3" &
+        tw_pids+=($!)
     done
 }
-end_workers() { kill -TERM "${pids[@]}" 2>/dev/null; }
+tw_end_workers() { kill -TERM "${tw_pids[@]}" 2>/dev/null; }
 """
 
 #: A worker as Celery's is: it takes tasks, and at a TERM ends once its task is done.
@@ -53,7 +53,7 @@ class StandIn:
         return [f"#HERE --name={quoting.slurm_value(job.name)}"]
 
     def start(self, group: Start) -> str:
-        return f"start_group {quoting.words([group.name, str(group.number), group.command])}"
+        return f"tw_start_group {quoting.words([group.name, str(group.number), group.command])}"
 
 
 def start(number: int, command: str = WORKER, name: str = "w") -> Start:

@@ -16,6 +16,8 @@ folder of submission, the margin before the time limit, or the end of the work. 
 ends with them; its status is 0, or that of the first worker which failed. A worker that dies is
 told in the output, and the others go on.
 
+Every function and variable of a script begins with ``tw_``, so that none is one of the user's.
+
 A scheduler may start Flux on its nodes, for tasks that start their processes with Flux. Then the
 script runs twice, outside as the job and inside of Flux, where the workers are.
 """
@@ -183,7 +185,7 @@ def printable(text: str) -> str:
 
 def _environment(script: Script, inside: Scheduler | None) -> Iterator[str]:
     """The user's lines. Where the script runs twice, the outer run hands down what they set."""
-    yield "folder=$PWD  # that of submission, before a line below may leave it"
+    yield "tw_folder=$PWD  # that of submission, before a line below may leave it"
     yield ""
     if script.setup:
         yield "# --- The environment ---"
@@ -205,13 +207,13 @@ def _given(script: Script) -> Iterator[str]:
     limit = "no time limit is known" if walltime is None else f"of {walltime} s"
     yield "# --- When workers end ---"
     yield ""
-    yield f"deadline={deadline} # seconds, {limit}"
-    yield f"margin={margin}"
-    yield f"last_call={last_call} # for workers of a job that will be requeued"
-    yield f"requeues={script.requeues} # at most"
-    yield f"every={script.every_s:g} # seconds from one look around to the next"
+    yield f"tw_deadline={deadline} # seconds, {limit}"
+    yield f"tw_margin={margin}"
+    yield f"tw_last_call={last_call} # for workers of a job that will be requeued"
+    yield f"tw_requeues={script.requeues} # at most"
+    yield f"tw_every={script.every_s:g} # seconds from one look around to the next"
     yield "# A command that ends well once the work is done."
-    yield f"until={quoting.inner(script.until or '')}"
+    yield f"tw_until={quoting.inner(script.until or '')}"
     yield ""
 
 
@@ -223,9 +225,9 @@ def _functions(scheduler: Scheduler, inside: Scheduler | None) -> Iterator[str]:
         yield ""
         return
     launcher = scheduler.starts_flux or ""
-    yield f"come_again={_COME_AGAIN}"
+    yield f"tw_come_again={_COME_AGAIN}"
     yield 'if [ "${1-}" != inside ]; then'
-    for name in ("job_id", "restarts", "requeue_job"):
+    for name in ("tw_job_id", "tw_restarts", "tw_requeue_job"):
         yield from (f"    {line}" for line in function_of(scheduler.shell, name).splitlines())
     yield from (line.replace("@launcher@", launcher) for line in _section("inside"))
     yield "fi"
@@ -266,7 +268,7 @@ def _groups(script: Script, scheduler: Scheduler) -> Iterator[str]:
     for group in sorted(script.starts, key=lambda start: not start.holds):
         try:
             yield scheduler.start(group)
-            yield f"started {quoting.word(group.name)}"
+            yield f"tw_started {quoting.word(group.name)}"
         except ValueError as error:
             problems.append(Problem(f"group {group.name!r}: {error}"))
     if problems:

@@ -7,160 +7,161 @@ IFS=$' \t\n'
 trap - ERR DEBUG RETURN
 #: inside
     # This is the job itself: it starts Flux on every node, and this script once more inside of it.
-    stop_file=$folder/workers-$(job_id).stop
-    trap 'touch "$stop_file"' TERM INT HUP USR1 USR2
+    tw_stop_file=$tw_folder/workers-$(tw_job_id).stop
+    trap 'touch "$tw_stop_file"' TERM INT HUP USR1 USR2
     @launcher@ \
-        flux start bash "$0" inside "$(job_id)" "$(restarts)" "$SECONDS" "$folder" &
-    flux=$!
+        flux start bash "$0" inside "$(tw_job_id)" "$(tw_restarts)" "$SECONDS" "$tw_folder" &
+    tw_flux=$!
     while :; do
-        wait "$flux"
-        code=$?
-        kill -0 "$flux" 2>/dev/null || break # else only a trap has interrupted the waiting
+        wait "$tw_flux"
+        tw_code=$?
+        kill -0 "$tw_flux" 2>/dev/null || break # else only a trap has interrupted the waiting
     done
-    rm -f "$stop_file"
-    if [ "$code" = "$come_again" ]; then
-        requeue_job
-        code=$?
+    rm -f "$tw_stop_file"
+    if [ "$tw_code" = "$tw_come_again" ]; then
+        tw_requeue_job
+        tw_code=$?
     fi
-    exit "$code"
+    exit "$tw_code"
 #: outside
 # Inside of Flux the job is still that of the scheduler which started it.
-job=$2 restarted=$3 SECONDS=$4 folder=$5
-job_id() { echo "$job"; }
-restarts() { echo "$restarted"; }
-requeue_job() { exit "$come_again"; }
+tw_job=$2 tw_restarted=$3 SECONDS=$4 tw_folder=$5
+tw_job_id() { echo "$tw_job"; }
+tw_restarts() { echo "$tw_restarted"; }
+tw_requeue_job() { exit "$tw_come_again"; }
 #: watch
-job=$(job_id)
-stop_file=$folder/workers-$job.stop
-pids=() groups=() # what workers were started with, and the group of each
-asking=()         # what end_workers has started that does not end by itself
-status=0 asked='' ending='' again='' nap='' work='' next_look=0
+tw_job=$(tw_job_id)
+tw_stop_file=$tw_folder/workers-$tw_job.stop
+tw_pids=() tw_groups=() # what workers were started with, and the group of each
+tw_asking=()            # what tw_end_workers has started that does not end by itself
+tw_status=0 tw_asked='' tw_ending='' tw_again='' tw_nap='' tw_work='' tw_next_look=0
 
-say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
+tw_say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
 
-# started GROUP: what start_group has added to pids is this group's.
-started() {
-    while [ "${#groups[@]}" -lt "${#pids[@]}" ]; do groups+=("$1"); done
+# started GROUP: what tw_start_group has added to pids is this group's.
+tw_started() {
+    while [ "${#tw_groups[@]}" -lt "${#tw_pids[@]}" ]; do tw_groups+=("$1"); done
 }
 
-is_running() {
+tw_is_running() {
     case " $(jobs -rp | tr '\n' ' ') " in *" $1 "*) ;; *) return 1 ;; esac
 }
 
 # Takes note of all that have ended; fails once there are none left.
-collect() {
-    local index running code
-    running=" $(jobs -rp | tr '\n' ' ') "
-    for index in "${!pids[@]}"; do
-        case $running in *" ${pids[index]} "*) continue ;; esac
-        wait "${pids[index]}"
-        code=$?
-        unset "pids[index]"
+tw_collect() {
+    local tw_index tw_running tw_code
+    tw_running=" $(jobs -rp | tr '\n' ' ') "
+    for tw_index in "${!tw_pids[@]}"; do
+        case $tw_running in *" ${tw_pids[tw_index]} "*) continue ;; esac
+        wait "${tw_pids[tw_index]}"
+        tw_code=$?
+        unset "tw_pids[tw_index]"
         # 143: a worker that knows nothing better to do when it is asked to end.
-        if [ "$code" = 0 ] || { [ "$code" = 143 ] && [ -n "$ending" ]; }; then continue; fi
-        say "a worker of ${groups[index]} ended with status $code"
-        [ "$status" != 0 ] || status=$code
+        if [ "$tw_code" = 0 ] || { [ "$tw_code" = 143 ] && [ -n "$tw_ending" ]; }; then continue; fi
+        tw_say "a worker of ${tw_groups[tw_index]} ended with status $tw_code"
+        [ "$tw_status" != 0 ] || tw_status=$tw_code
     done
-    [ "${#pids[@]}" -gt 0 ]
+    [ "${#tw_pids[@]}" -gt 0 ]
 }
 
-# The command $until ends well once the work is done. If it fails, it is tried again after a minute.
-work_is_done() {
-    local code
-    [ -n "$until" ] || return 1
-    if [ -z "$work" ]; then
-        [ "$SECONDS" -ge "$next_look" ] || return 1
-        bash -c "$until" </dev/null &
-        work=$!
+# The command $tw_until ends well once the work is done. If it fails, it is tried again after a
+# minute.
+tw_work_is_done() {
+    local tw_code
+    [ -n "$tw_until" ] || return 1
+    if [ -z "$tw_work" ]; then
+        [ "$SECONDS" -ge "$tw_next_look" ] || return 1
+        bash -c "$tw_until" </dev/null &
+        tw_work=$!
         return 1
     fi
-    ! is_running "$work" || return 1
-    wait "$work"
-    code=$?
-    work=''
-    [ "$code" != 0 ] || return 0
-    say "what tells that the work is done failed with status $code; next try in 60 s"
-    next_look=$((SECONDS + 60))
+    ! tw_is_running "$tw_work" || return 1
+    wait "$tw_work"
+    tw_code=$?
+    tw_work=''
+    [ "$tw_code" != 0 ] || return 0
+    tw_say "what tells that the work is done failed with status $tw_code; next try in 60 s"
+    tw_next_look=$((SECONDS + 60))
     return 1
 }
 
-end() {
-    ending=$1
-    say "they are asked to end once their tasks are done: $ending"
+tw_end() {
+    tw_ending=$1
+    tw_say "they are asked to end once their tasks are done: $tw_ending"
     # One more signal would end what asks them, before that has a trap of its own.
-    trap '' "${signals[@]}"
-    end_workers
-    heed
+    trap '' "${tw_signals[@]}"
+    tw_end_workers
+    tw_heed
 }
 
-time_is_up() {
-    [ "$deadline" -gt 0 ] && [ "$SECONDS" -ge "$deadline" ]
+tw_time_is_up() {
+    [ "$tw_deadline" -gt 0 ] && [ "$SECONDS" -ge "$tw_deadline" ]
 }
 
 # The job's time is up: its workers end, and the job goes back into the queue if it may.
-end_for_time() {
-    local count
-    if [ "$requeues" -gt 0 ]; then
-        count=$(restarts)
-        if [ "${count:-0}" -lt "$requeues" ]; then
-            again=yes
+tw_end_for_time() {
+    local tw_count
+    if [ "$tw_requeues" -gt 0 ]; then
+        tw_count=$(tw_restarts)
+        if [ "${tw_count:-0}" -lt "$tw_requeues" ]; then
+            tw_again=yes
         else
-            say "not requeued: it was $requeues times already"
+            tw_say "not requeued: it was $tw_requeues times already"
         fi
     fi
-    end "the time limit is $margin s ahead"
+    tw_end "the time limit is $tw_margin s ahead"
 }
 
-look() {
-    if [ -n "$ending" ]; then
+tw_look() {
+    if [ -n "$tw_ending" ]; then
         return
-    elif [ -n "$asked" ]; then
-        end "got signal $asked"
-    elif [ -e "$stop_file" ]; then
-        end "there is a file $stop_file"
-    elif time_is_up; then
-        end_for_time
-    elif work_is_done; then
-        end "the work is done"
+    elif [ -n "$tw_asked" ]; then
+        tw_end "got signal $tw_asked"
+    elif [ -e "$tw_stop_file" ]; then
+        tw_end "there is a file $tw_stop_file"
+    elif tw_time_is_up; then
+        tw_end_for_time
+    elif tw_work_is_done; then
+        tw_end "the work is done"
     fi
 }
 
 # Nothing is left running: only what this script has started is killed.
 # shellcheck disable=SC2317 # the trap at EXIT calls it
-finish() {
-    trap '' "${signals[@]}"
+tw_finish() {
+    trap '' "${tw_signals[@]}"
     # shellcheck disable=SC2086 # what is empty is no word
-    kill $nap $work "${asking[@]}" "${pids[@]}" 2>/dev/null
-    rm -f "$stop_file"
+    kill $tw_nap $tw_work "${tw_asking[@]}" "${tw_pids[@]}" 2>/dev/null
+    rm -f "$tw_stop_file"
 }
 
 # Whoever ends the job sends one of these. They interrupt waiting, and nothing else.
-signals=(TERM INT HUP USR1 USR2 ALRM)
-heed() {
-    local signal
-    for signal in "${signals[@]}"; do
-        # shellcheck disable=SC2064 # now, since $signal changes
-        trap "asked=$signal" "$signal"
+tw_signals=(TERM INT HUP USR1 USR2 ALRM)
+tw_heed() {
+    local tw_signal
+    for tw_signal in "${tw_signals[@]}"; do
+        # shellcheck disable=SC2064 # now, since $tw_signal changes
+        trap "tw_asked=$tw_signal" "$tw_signal"
     done
 }
-heed
-trap finish EXIT
+tw_heed
+trap tw_finish EXIT
 #: loop
-say "${#pids[@]} processes started, job $job, on $HOSTNAME"
-while collect; do
-    look
+tw_say "${#tw_pids[@]} processes started, job $tw_job, on $HOSTNAME"
+while tw_collect; do
+    tw_look
     # Whoever is not done when the time is up has to begin anew, in the next run of this job.
-    if [ -n "$again" ] && [ "$SECONDS" -ge "$last_call" ]; then break; fi
-    sleep "$every" &
-    nap=$!
-    wait "$nap"
+    if [ -n "$tw_again" ] && [ "$SECONDS" -ge "$tw_last_call" ]; then break; fi
+    sleep "$tw_every" &
+    tw_nap=$!
+    wait "$tw_nap"
 done
-if [ "${#pids[@]}" = 0 ] && declare -F clear_nodes >/dev/null; then clear_nodes; fi
-say "all ended, with status $status"
-if [ -n "$again" ]; then
-    say "the job goes back into the queue"
-    requeue_job
+if [ "${#tw_pids[@]}" = 0 ] && declare -F tw_clear_nodes >/dev/null; then tw_clear_nodes; fi
+tw_say "all ended, with status $tw_status"
+if [ -n "$tw_again" ]; then
+    tw_say "the job goes back into the queue"
+    tw_requeue_job
     # shellcheck disable=SC2317 # inside of another scheduler it does not return
-    status=$?
+    tw_status=$?
 fi
-exit "$status"
+exit "$tw_status"

@@ -122,16 +122,18 @@ class Scheduler(Protocol):
     """A batch scheduler. Its file is data and pure functions.
 
     ``shell`` is bash that defines, for the script around it
-    (:mod:`taskgraph_workers.launch.script`):
+    (:mod:`taskgraph_workers.launch.script`), what is below. Whatever else it defines begins with
+    ``tw_`` as well, since lines of the user's run in the same shell.
 
-    - ``job_id``: a function that prints the job's id.
-    - ``start_group``: starts one group in the background, and adds the process ids of what it
-      started to the array ``pids``. The words behind it are what :meth:`start` writes.
-    - ``end_workers``: asks every worker, by a TERM to its main process alone, to end once its task
-      is done, and returns at once. What has to end with
-      the script goes into ``asking``.
-    - ``clear_nodes``, if it has to: takes away what is left on nodes where all workers have ended;
-    - ``requeue_job``: puts the job back into its queue; ``restarts`` prints how often that was.
+    - ``tw_job_id``: a function that prints the job's id.
+    - ``tw_start_group``: starts one group in the background, and adds the process ids of what it
+      started to the array ``tw_pids``. The words behind it are what :meth:`start` writes.
+    - ``tw_end_workers``: asks every worker, by a TERM to its main process alone, to end once its
+      task is done, and returns at once. What has to end with the script goes into ``tw_asking``.
+    - ``tw_clear_nodes``, if it has to: takes away what is left on nodes where all workers have
+      ended;
+    - ``tw_requeue_job``: puts the job back into its queue; ``tw_restarts`` prints how often that
+      was.
     """
 
     @property

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # An id without its letter that isn't ASCII, as flux batch prints it with FLUX_F58_FORCE_ASCII=1.
 # shellcheck disable=SC2317 # inside of a Slurm job its own is called
-job_id() { echo "${FLUX_ENCLOSING_ID/#$'\xc6\x92'/f}"; }
+tw_job_id() { echo "${FLUX_ENCLOSING_ID/#$'\xc6\x92'/f}"; }
 
 # Flux never puts a job back into its queue.
 # shellcheck disable=SC2317 # inside of a Slurm job its own is called
-restarts() { echo 0; }
+tw_restarts() { echo 0; }
 # shellcheck disable=SC2317 # inside of a Slurm job its own is called
-requeue_job() {
+tw_requeue_job() {
     echo "workers: Flux has no way to put a job back into its queue" >&2
     return 69
 }
@@ -22,64 +22,68 @@ fi
 
 # Those that hold cores, and GPUs, are tasks of a job on each of their nodes. The others have no part
 # in Flux's books.
-start_group() { # NAME on=2x3,1x1 [cores=C gpus=G] COMMAND
-    local name=$1 command=${*: -1} on='' cores=0 gpus=0 said node counts
-    for said in "${@:2:$#-2}"; do local "${said%%=*}=${said#*=}"; done
-    deal "$on" "$(flux getattr size)"
-    if [ "$cores" = 0 ]; then
-        share_out bash -c "$(shares flux_share before)" flux_share \
-            "$name" "$(job_id)" "$command" "${counts[@]}" &
-        pids+=("$!")
+tw_start_group() { # NAME on=2x3,1x1 [cores=C gpus=G] COMMAND
+    local tw_name=$1 tw_command=${*: -1} tw_on='' tw_cores=0 tw_gpus=0 tw_said tw_node tw_counts
+    for tw_said in "${@:2:$#-2}"; do local "tw_${tw_said%%=*}=${tw_said#*=}"; done
+    tw_deal "$tw_on" "$(flux getattr size)"
+    if [ "$tw_cores" = 0 ]; then
+        tw_share_out bash -c "$(tw_shares tw_flux_share tw_before)" tw_flux_share \
+            "$tw_name" "$(tw_job_id)" "$tw_command" "${tw_counts[@]}" &
+        tw_pids+=("$!")
         return
     fi
-    for node in "${!counts[@]}"; do
-        [ "${counts[node]}" -gt 0 ] || continue
-        hold "$node" "${counts[node]}" "$cores" "$gpus" --job-name="$name" \
-            bash -c "$(shares flux_task)" flux_task \
-            "$node" "$name" "$(job_id)" "$(before "$node" "${counts[@]}")" "$command" &
-        pids+=("$!")
+    for tw_node in "${!tw_counts[@]}"; do
+        [ "${tw_counts[tw_node]}" -gt 0 ] || continue
+        tw_hold "$tw_node" "${tw_counts[tw_node]}" "$tw_cores" "$tw_gpus" --job-name="$tw_name" \
+            bash -c "$(tw_shares tw_flux_task)" tw_flux_task \
+            "$tw_node" "$tw_name" "$(tw_job_id)" "$(tw_before "$tw_node" "${tw_counts[@]}")" \
+            "$tw_command" &
+        tw_pids+=("$!")
     done
 }
 
 # Signals of Flux's own (--signal, time limit, cancel) go to every process of the script.
-share_out() {
+tw_share_out() {
     trap '' USR1 USR2 ALRM HUP
     exec flux exec -n -r all -d "$PWD" "$@"
 }
 
 # Without exit-timeout=none the first worker to end takes the others with it, 30 seconds later.
-hold() {
-    local node=$1 count=$2 cores=$3 gpus=$4
+tw_hold() {
+    local tw_node=$1 tw_count=$2 tw_cores=$3 tw_gpus=$4
     shift 4
     trap '' USR1 USR2 ALRM HUP
-    [ "$gpus" = 0 ] || set -- -g "$gpus" "$@"
-    exec flux run -N 1 -n "$count" -c "$cores" --requires=rank:"$node" --cwd="$PWD" \
+    [ "$tw_gpus" = 0 ] || set -- -g "$tw_gpus" "$@"
+    exec flux run -N 1 -n "$tw_count" -c "$tw_cores" --requires=rank:"$tw_node" --cwd="$PWD" \
         -o cpu-affinity=per-task -o gpu-affinity=per-task -o exit-timeout=none "$@" </dev/null
 }
 
 # A node that doesn't answer any more keeps nobody waiting.
-clear_nodes() { timeout -k 5 30 flux exec -n -r all -d / rm -rf "$share_dir" >/dev/null 2>&1; }
-
-# flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
-# shellcheck disable=SC2317 # nodes call it
-flux_share() {
-    local group=$1 job=$2 command=$3 rank
-    shift 3
-    rank=$(flux getattr rank) && [ "$rank" -lt "$#" ] || return 69
-    run_share "$rank" "$group" "$job" "$(before "$rank" "$@")" "${@:rank + 1:1}" "$command"
+tw_clear_nodes() {
+    timeout -k 5 30 flux exec -n -r all -d / rm -rf "$tw_share_dir" >/dev/null 2>&1
 }
 
-# flux_task NODE GROUP JOB FIRST COMMAND: one worker, by flux run.
+# tw_flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
 # shellcheck disable=SC2317 # nodes call it
-flux_task() {
-    run_share "$1" "$2" "$3" "$(($4 + FLUX_TASK_RANK))" 1 "$5"
+tw_flux_share() {
+    local tw_group=$1 tw_job=$2 tw_command=$3 tw_rank
+    shift 3
+    tw_rank=$(flux getattr rank) && [ "$tw_rank" -lt "$#" ] || return 69
+    tw_run_share "$tw_rank" "$tw_group" "$tw_job" "$(tw_before "$tw_rank" "$@")" \
+        "${@:tw_rank + 1:1}" "$tw_command"
+}
+
+# tw_flux_task NODE GROUP JOB FIRST COMMAND: one worker, by flux run.
+# shellcheck disable=SC2317 # nodes call it
+tw_flux_task() {
+    tw_run_share "$1" "$2" "$3" "$(($4 + FLUX_TASK_RANK))" 1 "$5"
 }
 
 # On each node.
 # shellcheck disable=SC2317 # nodes call it
-flux_end() { end_share "$(flux getattr rank)"; }
+tw_flux_end() { tw_end_share "$(flux getattr rank)"; }
 
 # A signal through flux exec, or of flux job kill, would reach all that the workers have started.
-end_workers() {
-    (trap '' TERM && share_out bash -c "$(shares flux_end)" flux_end) &
+tw_end_workers() {
+    (trap '' TERM && tw_share_out bash -c "$(tw_shares tw_flux_end)" tw_flux_end) &
 }

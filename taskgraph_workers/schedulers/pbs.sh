@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-job_id() { echo "$PBS_JOBID"; }
+tw_job_id() { echo "$PBS_JOBID"; }
 
 # qrerun is for operators.
-restarts() { echo 0; }
-requeue_job() {
+tw_restarts() { echo 0; }
+tw_requeue_job() {
     echo "workers: PBS lets nobody but its operators put a job back into its queue" >&2
     return 69
 }
 
 # One line for each chunk, and a chunk is a node.
-node_count() { grep -c . "$PBS_NODEFILE"; }
-on_node() { exec pbsdsh -n "$1" -- /bin/bash "$2"; }
+tw_node_count() { grep -c . "$PBS_NODEFILE"; }
+tw_on_node() { exec pbsdsh -n "$1" -- /bin/bash "$2"; }

@@ -1,8 +1,8 @@
 """What Flux, LSF and PBS have in common: each node starts, watches and ends its share of a group.
 
-The bash is in ``share.sh``, and one more file for each scheduler. Its ``start_group`` takes::
+The bash is in ``share.sh``, and one more file for each scheduler. Its ``tw_start_group`` takes::
 
-    start_group NAME on=2x3,1x1 cores=8 gpus=1 COMMAND
+    tw_start_group NAME on=2x3,1x1 cores=8 gpus=1 COMMAND
 
 ``on``, as Slurm has it too, says how many workers are on each node: here 2 on each of three, and 1
 on the next. ``cores`` and ``gpus`` are what each of them holds, and left out where it holds
@@ -39,14 +39,14 @@ def start(group: Start) -> str:
     """The line that starts a group. Raises ValueError for what can't be said in it.
 
     >>> start(Start("w", (2, 2, 1), "exec work", holds=True, cores=8, gpus=1))
-    "start_group w on=2x2,1x1 cores=8 gpus=1 'exec work'"
+    "tw_start_group w on=2x2,1x1 cores=8 gpus=1 'exec work'"
     """
     if not _NAME.fullmatch(group.name):
         raise ValueError(f"{group.name!r} is no name: write letters, digits, '_', '.' and '-'")
     said = [on(group)]
     if group.holds:
         said += [f"cores={group.cores}", f"gpus={group.gpus}"]
-    return " ".join(["start_group", group.name, *said, quoting.word(group.command)])
+    return " ".join(["tw_start_group", group.name, *said, quoting.word(group.command)])
 
 
 def on(group: Start) -> str:

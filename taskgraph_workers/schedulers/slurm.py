@@ -97,19 +97,19 @@ class Slurm:
         return (_PLACE.sub(lambda found: known[found[0]], text),)
 
     def start(self, group: Start) -> str:
-        """``start_group NAME on=COUNTS ... COMMAND``: see ``slurm.sh``."""
+        """``tw_start_group NAME on=COUNTS ... COMMAND``: see ``slurm.sh``."""
         said = [shares.on(group)]
         if group.holds:
             said += [f"cores={group.cores}", f"gpus={group.gpus}"]
             said += [f"memory={group.memory_mib}"] if group.memory_mib is not None else []
-            return " ".join(["start_group", word(group.name), *said, word(group.command)])
+            return " ".join(["tw_start_group", word(group.name), *said, word(group.command)])
         if group.task_gpus is not None:
             # Without it each task's srun would take all GPUs of its nodes, whatever it needs.
             said.append(f"gres=gpu:{group.task_gpus}" if group.task_gpus else "gres=none")
         if group.task_nodes is not None:
             # Without it an srun that says no -N would spread its tasks over all nodes of the job.
             said.append(f"task_nodes={group.task_nodes}")
-        return " ".join(["start_group", word(group.name), *said, word(group.command)])
+        return " ".join(["tw_start_group", word(group.name), *said, word(group.command)])
 
     def submit(self, script: str, text: str) -> Command:
         """``sbatch --parsable SCRIPT``."""

@@ -204,8 +204,8 @@ def test_the_scheduler_that_a_page_adds(launching: Reader):
     (launching.here / "lab.yml").write_text(f"workers-config: {{clusters: {lab}}}")
     launching.type(
         Command(
-            "taskgraph-workers launch -q --cluster lab --config lab.yml | grep '^start_group w'",
-            "start_group w 1 'exec true'\n",
+            "taskgraph-workers launch -q --cluster lab --config lab.yml | grep '^tw_start_group w'",
+            "tw_start_group w 1 'exec true'\n",
         )
     )
 

@@ -53,8 +53,8 @@ def test_a_spec_gives_a_script(launch: Any):
     ]
     assert "demo.yaml:13:" in done.err
     assert done.out.startswith("#!/bin/bash\n#SBATCH")
-    assert "start_group simulators on=2x2 gres=none" in done.out
-    assert "start_group trainers on=1x2 gres=gpu:4" in done.out
+    assert "tw_start_group simulators on=2x2 gres=none" in done.out
+    assert "tw_start_group trainers on=1x2 gres=gpu:4" in done.out
     assert (
         "exec celery -A merlin worker -l INFO --prefetch-multiplier 1 --concurrency 1 -n"
         in done.out
@@ -75,7 +75,7 @@ def test_tasks_without_nodes_stay_on_one(launch: Any, tmp_path: Path):
 def group_lines(done: Done) -> str:
     """The lines that start groups."""
     assert done.code == 0, done.err
-    return "\n".join(line for line in done.out.splitlines() if line.startswith("start_group "))
+    return "\n".join(line for line in done.out.splitlines() if line.startswith("tw_start_group "))
 
 
 def test_a_cluster_gives_a_script(launch: Any):
@@ -93,8 +93,8 @@ def test_a_cluster_gives_a_script(launch: Any):
         "#SBATCH --output=workers-%j.out",
     ]
     assert "\nmodule load cuda\n" in done.out
-    assert "\nmargin=180\n" in done.out
-    start = next(line for line in done.out.splitlines() if line.startswith("start_group trainers"))
+    assert "\ntw_margin=180\n" in done.out
+    start = next(line for line in done.out.splitlines() if line.startswith("tw_start_group train"))
     assert "cores=8 gpus=2" in start
     assert 'export GPUS="0 1" WORKSPACE=8000; exec start-worker x' in start
 
@@ -107,8 +107,8 @@ def test_a_spec_on_a_cluster(launch: Any):
     assert "#SBATCH --account=wbronze" in lines
     assert "#SBATCH --output=merlin_workers_%j.out" in lines
     assert "\nmodule load cuda\n" in done.out
-    assert "start_group simulators" in done.out
-    assert "start_group helpers" not in done.out
+    assert "tw_start_group simulators" in done.out
+    assert "tw_start_group helpers" not in done.out
 
 
 def test_options_beat_everything(launch: Any):
@@ -136,8 +136,8 @@ def test_options_beat_everything(launch: Any):
         "#SBATCH --requeue --open-mode=append",
         "#SBATCH --mail-type=END",
     ]
-    assert "\nmargin=600\n" in done.out
-    assert "\nrequeues=3 " in done.out
+    assert "\ntw_margin=600\n" in done.out
+    assert "\ntw_requeues=3 " in done.out
     assert "the allocation is written as 7 nodes" in done.err
 
 
@@ -174,9 +174,9 @@ def test_flux_inside_of_slurm(launch: Any, tmp_path: Path):
 
 def test_some_groups(launch: Any):
     """Those that are named, of a spec and of a cluster; the others are told."""
-    assert "start_group simulators" not in launch("demo.yaml", *NODE, "--group", "trainers").out
+    assert "tw_start_group simulators" not in launch("demo.yaml", *NODE, "--group", "trainers").out
     done = launch(*LAB_OPTIONS, "--group", "helpers")
-    assert "start_group trainers" not in done.out
+    assert "tw_start_group trainers" not in done.out
     assert "trainers" in done.err
 
 
@@ -186,7 +186,7 @@ def test_groups_of_another_allocation_are_named_with_their_option(launch: Any, t
     (tmp_path / "demo.yaml").write_text(text, "utf-8")
     assert "have an allocation of their own: --group trainers\n" in launch("demo.yaml", *NODE).err
     done = launch("demo.yaml", *NODE, "--group", "trainers")
-    assert ("start_group trainers" in done.out, "#SBATCH --nodes=2" in done.out) == (True, True)
+    assert ("tw_start_group trainers" in done.out, "#SBATCH --nodes=2" in done.out) == (True, True)
 
 
 def test_vars(launch: Any, tmp_path: Path):

@@ -79,7 +79,7 @@ def test_a_step_that_can_not_be_read_is_named(launch: Any, tmp_path: Path):
     assert done.err.count("is not sized: it has srun -n $N: no number") == 2
     done = launch("demo.yaml", *NODE, "--nodes", "2")
     assert (done.code, "#SBATCH --nodes=2" in done.out) == (0, True)
-    assert done.out.count("\nstart_group ") == 2
+    assert done.out.count("\ntw_start_group ") == 2
 
 
 def test_beside_others_a_step_that_can_not_be_read_is_left_out(launch: Any, tmp_path: Path):

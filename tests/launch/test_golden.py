@@ -5,6 +5,7 @@ After a change that is meant: pytest tests/launch/test_golden.py --update-golden
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,25 @@ def test_it_is_clean_bash(shellcheck: str, script: Any, tmp_path: Path, schedule
         check=False,
     )
     assert found.stdout == ""
+
+
+#: What a script names: functions, and variables by an assignment, or by what reads them.
+NAMED = re.compile(
+    r"""(?mx) ^\s*(\w+)\(\)
+    | (?:^|[\s;({"'])([a-z]\w*)(?:\[[^]\n]*\])?\+?=
+    | \bfor\ (?:\(\()?(\w+)\ (?:in\b|=)
+    | (?:\bread\ -ra?|\bmapfile\ -t|\blocal)\ (\w+)"""
+)
+
+
+@pytest.mark.parametrize(("scheduler", "shape"), SCRIPTS)
+def test_no_name_is_one_of_the_users(script: Any, scheduler: str, shape: str):
+    """What the script names begins with tw_, or is a variable for programs, or bash's own."""
+    lines = [line for line in script(scheduler, shape).splitlines() if line[:1] != "#"]
+    code = "\n".join(line.partition(" # ")[0] for line in lines if " on=" not in line)
+    names = {name for found in NAMED.findall(code) for name in found if name}
+    assert len(names) > 50
+    assert {name for name in names if not re.match("tw_|[A-Z]|_$", name)} == set()
 
 
 def test_nothing_is_left_over():

@@ -25,6 +25,20 @@ def test_it_ends_with_its_workers(tmp_path: Path):
     assert "all ended, with status 0" in said
 
 
+def test_what_the_user_sets_stays(tmp_path: Path):
+    """Variables and functions of the user's are none of the script's, read-only ones either."""
+    setup = (
+        "export job=a count=b name=c status=d index=e code=f",
+        "readonly folder=/nowhere pids=1 margin=2 until=false work=w",
+        "say() { exit 9; }; look() { exit 9; }; end() { exit 9; }; export -f say",
+    )
+    command = "echo $job $count $name $status $index $code $(type -t say) >> log"
+    script = Script(Job(), (start(2, command),), setup=setup, every_s=0.2)
+    with running(render(script, StandIn()), tmp_path) as run:  # type: ignore[arg-type]
+        status, said = run.end()
+    assert (status, run.log) == (0, ["a b c d e f function"] * 2), said
+
+
 def test_a_stop_file_ends_them_warmly(tmp_path: Path):
     """Every worker finishes its task; the file is taken away again."""
     with running(text(start(3), start(1, name="x")), tmp_path) as run:

@@ -133,9 +133,9 @@ def test_the_parser_is_flux(record: dict[str, Any]):
 
 def test_start():
     """What holds nothing says no resources; a command is one word, whatever is in it."""
-    assert FLUX.start(Start("w", (2, 2, 1), "work")) == "start_group w on=2x2,1x1 work"
+    assert FLUX.start(Start("w", (2, 2, 1), "work")) == "tw_start_group w on=2x2,1x1 work"
     held = FLUX.start(Start("w", (1,), "a 'b' $c", holds=True, cores=2, gpus=1))
-    assert held == """start_group w on=1x1 cores=2 gpus=1 'a '"'"'b'"'"' $c'"""
+    assert held == """tw_start_group w on=1x1 cores=2 gpus=1 'a '"'"'b'"'"' $c'"""
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "a;b", "", "$(id)"])

@@ -137,10 +137,10 @@ HOLD = Start("train ers", (4,), "exec work", holds=True, cores=8, gpus=1)
 @pytest.mark.parametrize(
     ("group", "line"),
     [
-        (FREE, "start_group step_1 on=2x2,1x1 gres=none 'exec celery -n $WORKER_NAME'"),
-        (FREE._replace(task_gpus=4), "start_group step_1 on=2x2,1x1 gres=gpu:4 'exec celery "),
-        (FREE._replace(task_gpus=None), "start_group step_1 on=2x2,1x1 'exec celery "),
-        (HOLD, "start_group 'train ers' on=4x1 cores=8 gpus=1 'exec work'"),
+        (FREE, "tw_start_group step_1 on=2x2,1x1 gres=none 'exec celery -n $WORKER_NAME'"),
+        (FREE._replace(task_gpus=4), "tw_start_group step_1 on=2x2,1x1 gres=gpu:4 'exec celery "),
+        (FREE._replace(task_gpus=None), "tw_start_group step_1 on=2x2,1x1 'exec celery "),
+        (HOLD, "tw_start_group 'train ers' on=4x1 cores=8 gpus=1 'exec work'"),
         (HOLD._replace(gpus=0, memory_mib=512), "on=4x1 cores=8 gpus=0 memory=512 'exec work'"),
         (HOLD._replace(per_node=(0, 0, 1, 0, 2, 2)), " on=0x2,1x1,0x1,2x2 cores=8 gpus=1 "),
     ],
@@ -165,7 +165,7 @@ def bash(program: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_shell_is_sound():
     """Bash takes the functions, and they define what a script needs, also under ``set -eu``."""
-    needed = ("job_id", "restarts", "requeue_job", "start_group", "end_workers")
+    needed = ("tw_job_id", "tw_restarts", "tw_requeue_job", "tw_start_group", "tw_end_workers")
     job = "set -eu; export SLURM_JOB_ID=7 SLURM_JOB_NODELIST=node1; scontrol() { echo node1; }\n"
     run = bash(f"{job}{SLURM.shell}\ndeclare -F {' '.join(needed)}")
     assert (run.stdout.split(), run.stderr) == (list(needed), "")
@@ -184,7 +184,7 @@ def test_the_shell_is_sound():
 def test_dealing(on: str, nodes: int, counts: str, planned: bool):
     """Workers go where they were planned; on another number of nodes they are dealt in turn."""
     job = "set -e; SLURM_JOB_ID=7 SLURM_JOB_NODELIST=x; scontrol() { seq $NODES; }\n"
-    shown = '\ndeal "$ON"; echo "${counts[@]}"'
+    shown = '\ntw_deal "$ON"; echo "${tw_counts[@]}"'
     run = bash(f"NODES={nodes} ON={on}\n{job}{SLURM.shell}{shown}")
     assert run.stdout.strip() == counts
     assert ("dealing" not in run.stderr) == planned

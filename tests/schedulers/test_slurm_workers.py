@@ -221,10 +221,10 @@ def test_requeued(workers: Workers):
     job = Job(nodes=1, queue="pdebug", walltime_s=600, requeue=True)
     number = workers.submit(job, Start("again", (1,), "sleep 600"))
     text = (workers.folder / "script").read_text()
-    functions = text[text.index("job_id()") : text.index("forget_steps()")]
+    functions = text[text.index("tw_job_id()") : text.index("tw_forget_steps()")]
     run = ("env", f"SLURM_JOB_ID={number}", "bash", "-c")
-    assert workers.slurm.ask(*run, f"{functions}restarts; job_id").split() == ["0", number]
+    assert workers.slurm.ask(*run, f"{functions}tw_restarts; tw_job_id").split() == ["0", number]
     workers.slurm.wait_for(number, "RUNNING")
-    workers.slurm.ask(*run, f"{functions}requeue_job")
+    workers.slurm.ask(*run, f"{functions}tw_requeue_job")
     workers.slurm.wait_for(number, "PENDING")
     assert workers.slurm.job(number)["Restarts"] == "1"

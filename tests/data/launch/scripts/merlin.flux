@@ -15,7 +15,7 @@
 # What workers expand themselves, and files of the machine's, are not for shellcheck:
 # shellcheck disable=SC1091,SC2016
 
-folder=$PWD  # that of submission, before a line below may leave it
+tw_folder=$PWD  # that of submission, before a line below may leave it
 
 # --- The environment ---
 
@@ -29,138 +29,139 @@ trap - ERR DEBUG RETURN
 
 # --- When workers end ---
 
-deadline=6900 # seconds, of 7200 s
-margin=300
-last_call=7185 # for workers of a job that will be requeued
-requeues=0 # at most
-every=5 # seconds from one look around to the next
+tw_deadline=6900 # seconds, of 7200 s
+tw_margin=300
+tw_last_call=7185 # for workers of a job that will be requeued
+tw_requeues=0 # at most
+tw_every=5 # seconds from one look around to the next
 # A command that ends well once the work is done.
-until="merlin monitor /home/user/demo.yaml --sleep 60"
+tw_until="merlin monitor /home/user/demo.yaml --sleep 60"
 
 # --- flux ---
 
 # Where the process ids of workers are kept, on each node of its own, for this run of this job.
-share_dir=/tmp/workers-$UID-$$-$RANDOM$RANDOM
+tw_share_dir=/tmp/workers-$UID-$$-$RANDOM$RANDOM
 
-# run_share KEY GROUP JOB FIRST COUNT COMMAND [CORES GPUS CORE GPU]: runs on a node, starts its
+# tw_run_share KEY GROUP JOB FIRST COUNT COMMAND [CORES GPUS CORE GPU]: runs on a node, starts its
 # share of a group there, and ends with it, with the highest status of a worker. KEY tells apart
 # nodes that share a /tmp. Workers are bound to CORES cores and GPUS GPUs each, beginning with those
 # of index CORE and GPU, unless these words are left out.
 # shellcheck disable=SC2317 # nodes call it
-run_share() {
-    local key=$1 group=$2 job=$3 first=$4 count=$5 command=$6 index code alive worst=0 running=()
+tw_run_share() {
+    local tw_key=$1 tw_group=$2 tw_job=$3 tw_first=$4 tw_count=$5 tw_command=$6
+    local tw_index tw_code tw_alive tw_worst=0 tw_running=()
     shift 6
-    mkdir -m 700 "$share_dir" 2>/dev/null
-    [ -O "$share_dir" ] || { echo "workers: can't write in $share_dir" >&2; return 73; }
-    trap 'end_share "$key"' TERM
-    for ((index = first; index < first + count; index++)); do
-        run_worker "$key.$group.$index" "$group.j$job.$index" "$command" "$((index - first))" "$@" \
-            </dev/null &
-        running[index]=$!
+    mkdir -m 700 "$tw_share_dir" 2>/dev/null
+    [ -O "$tw_share_dir" ] || { echo "workers: can't write in $tw_share_dir" >&2; return 73; }
+    trap 'tw_end_share "$tw_key"' TERM
+    for ((tw_index = tw_first; tw_index < tw_first + tw_count; tw_index++)); do
+        tw_run_worker "$tw_key.$tw_group.$tw_index" "$tw_group.j$tw_job.$tw_index" \
+            "$tw_command" "$((tw_index - tw_first))" "$@" </dev/null &
+        tw_running[tw_index]=$!
     done
-    while [ "${#running[@]}" -gt 0 ]; do
-        alive=$(jobs -rp)
-        for index in "${!running[@]}"; do
-            case " ${alive//$'\n'/ } " in *" ${running[index]} "*) continue ;; esac
-            wait "${running[index]}"
-            code=$?
-            unset "running[index]"
-            rm -f "$share_dir/$key.$group.$index"
+    while [ "${#tw_running[@]}" -gt 0 ]; do
+        tw_alive=$(jobs -rp)
+        for tw_index in "${!tw_running[@]}"; do
+            case " ${tw_alive//$'\n'/ } " in *" ${tw_running[tw_index]} "*) continue ;; esac
+            wait "${tw_running[tw_index]}"
+            tw_code=$?
+            unset "tw_running[tw_index]"
+            rm -f "$tw_share_dir/$tw_key.$tw_group.$tw_index"
             # 143: a worker that knows nothing better to do when it is asked to end.
-            if [ "$code" = 0 ] || { [ "$code" = 143 ] && [ -e "$share_dir/$key-ending" ]; }; then
-                continue
-            fi
-            echo "workers: $group.j$job.$index ended with status $code" >&2
-            [ "$code" -le "$worst" ] || worst=$code
+            [ "$tw_code" != 0 ] || continue
+            [ "$tw_code" != 143 ] || [ ! -e "$tw_share_dir/$tw_key-ending" ] || continue
+            echo "workers: $tw_group.j$tw_job.$tw_index ended with status $tw_code" >&2
+            [ "$tw_code" -le "$tw_worst" ] || tw_worst=$tw_code
         done
-        [ "${#running[@]}" = 0 ] || sleep 1
+        [ "${#tw_running[@]}" = 0 ] || sleep 1
     done
-    return "$worst"
+    return "$tw_worst"
 }
 
 # Becomes one worker.
 # shellcheck disable=SC2317 # nodes call it
-run_worker() {
-    local file=$1 name=$2 command=$3 nth=$4 node
+tw_run_worker() {
+    local tw_file=$1 tw_name=$2 tw_command=$3 tw_nth=$4 tw_node
     shift 4
-    # First the id, then the look whether it is too late: end_share does it the other way round.
-    echo "$BASHPID" >"$share_dir/$file"
-    [ ! -e "$share_dir/${file%%.*}-ending" ] || exit 0
-    [ "$#" = 0 ] || bind_worker "$nth" "$@"
+    # First the id, then the look whether it is too late: tw_end_share does it the other way round.
+    echo "$BASHPID" >"$tw_share_dir/$tw_file"
+    [ ! -e "$tw_share_dir/${tw_file%%.*}-ending" ] || exit 0
+    [ "$#" = 0 ] || tw_bind_worker "$tw_nth" "$@"
     trap - INT QUIT # which bash takes from what it starts in the background
-    node=$(uname -n)
-    export WORKER_NAME=$name.${node%%.*}
-    exec bash -c "$command"
+    tw_node=$(uname -n)
+    export WORKER_NAME=$tw_name.${tw_node%%.*}
+    exec bash -c "$tw_command"
 }
 
-# end_share KEY: runs on a node, asks the workers there to end. TERM goes to their main processes
+# tw_end_share KEY: runs on a node, asks the workers there to end. TERM goes to their main processes
 # alone: what they have started, such as a process of Celery's pool, would die of it with its task.
 # shellcheck disable=SC2317 # nodes call it
-end_share() {
-    local file pid
-    mkdir -m 700 "$share_dir" 2>/dev/null
-    [ -O "$share_dir" ] || return 73
-    : >"$share_dir/$1-ending"
-    for file in "$share_dir/$1".*; do
-        read -r pid 2>/dev/null <"$file" || continue
-        rm -f "$file" # once is enough: some take a second TERM for a reason to hurry
-        kill -TERM "$pid" 2>/dev/null
+tw_end_share() {
+    local tw_file tw_pid
+    mkdir -m 700 "$tw_share_dir" 2>/dev/null
+    [ -O "$tw_share_dir" ] || return 73
+    : >"$tw_share_dir/$1-ending"
+    for tw_file in "$tw_share_dir/$1".*; do
+        read -r tw_pid 2>/dev/null <"$tw_file" || continue
+        rm -f "$tw_file" # once is enough: some take a second TERM for a reason to hurry
+        kill -TERM "$tw_pid" 2>/dev/null
     done
 }
 
 # Runs on a node where all workers have ended.
 # shellcheck disable=SC2317 # nodes call it
-clear_share() { rm -rf "$share_dir"; }
+tw_clear_share() { rm -rf "$tw_share_dir"; }
 
 # shares FUNCTION...: the text of bash -c that calls the first, with all it needs, on another node.
-shares() {
-    printf 'share_dir=%q\n' "$share_dir"
-    declare -f run_share run_worker end_share clear_share "$@"
+tw_shares() {
+    printf 'tw_share_dir=%q\n' "$tw_share_dir"
+    declare -f tw_run_share tw_run_worker tw_end_share tw_clear_share "$@"
     printf '%s "$@"\n' "$1"
 }
 
 # before NODE COUNT...: how many workers are on nodes before that one.
 # shellcheck disable=SC2317 # nodes call it
-before() {
-    local node=$1 sum=0
+tw_before() {
+    local tw_node=$1 tw_sum=0
     shift
-    while [ "$((node--))" -gt 0 ]; do sum=$((sum + $1)) && shift; done
-    echo "$sum"
+    while [ "$((tw_node--))" -gt 0 ]; do tw_sum=$((tw_sum + $1)) && shift; done
+    echo "$tw_sum"
 }
 
 # deal 2x3,1x1 NODES: how many workers go on each node, into counts: here 2 on three of them, and 1.
-deal() {
-    local part node total=0
-    counts=()
-    for part in ${1//,/ }; do
-        for ((node = 0; node < ${part#*x}; node++)); do
-            counts+=("${part%x*}")
-            total=$((total + ${part%x*}))
+tw_deal() {
+    local tw_part tw_node tw_total=0
+    tw_counts=()
+    for tw_part in ${1//,/ }; do
+        for ((tw_node = 0; tw_node < ${tw_part#*x}; tw_node++)); do
+            tw_counts+=("${tw_part%x*}")
+            tw_total=$((tw_total + ${tw_part%x*}))
         done
     done
-    [ "$2" != "${#counts[@]}" ] || return 0
+    [ "$2" != "${#tw_counts[@]}" ] || return 0
     if [ "${2:-0}" -lt 1 ]; then
         echo "workers: the job's nodes can't be told" >&2
         exit 69
     fi
-    echo "workers: planned for ${#counts[@]} nodes, here are $2: $total workers are dealt over them" >&2
-    counts=()
-    for ((node = 0; node < $2; node++)); do
-        counts[(node + dealt) % $2]=$((total / $2 + (node < total % $2)))
+    echo "workers: planned for ${#tw_counts[@]} nodes, here are $2:" \
+        "$tw_total workers are dealt over them" >&2
+    tw_counts=()
+    for ((tw_node = 0; tw_node < $2; tw_node++)); do
+        tw_counts[(tw_node + tw_dealt) % $2]=$((tw_total / $2 + (tw_node < tw_total % $2)))
     done
-    dealt=$((dealt + total)) # the next group goes on where this one ends
+    tw_dealt=$((tw_dealt + tw_total)) # the next group goes on where this one ends
 }
-dealt=0
+tw_dealt=0
 
 # An id without its letter that isn't ASCII, as flux batch prints it with FLUX_F58_FORCE_ASCII=1.
 # shellcheck disable=SC2317 # inside of a Slurm job its own is called
-job_id() { echo "${FLUX_ENCLOSING_ID/#$'\xc6\x92'/f}"; }
+tw_job_id() { echo "${FLUX_ENCLOSING_ID/#$'\xc6\x92'/f}"; }
 
 # Flux never puts a job back into its queue.
 # shellcheck disable=SC2317 # inside of a Slurm job its own is called
-restarts() { echo 0; }
+tw_restarts() { echo 0; }
 # shellcheck disable=SC2317 # inside of a Slurm job its own is called
-requeue_job() {
+tw_requeue_job() {
     echo "workers: Flux has no way to put a job back into its queue" >&2
     return 69
 }
@@ -175,208 +176,213 @@ fi
 
 # Those that hold cores, and GPUs, are tasks of a job on each of their nodes. The others have no part
 # in Flux's books.
-start_group() { # NAME on=2x3,1x1 [cores=C gpus=G] COMMAND
-    local name=$1 command=${*: -1} on='' cores=0 gpus=0 said node counts
-    for said in "${@:2:$#-2}"; do local "${said%%=*}=${said#*=}"; done
-    deal "$on" "$(flux getattr size)"
-    if [ "$cores" = 0 ]; then
-        share_out bash -c "$(shares flux_share before)" flux_share \
-            "$name" "$(job_id)" "$command" "${counts[@]}" &
-        pids+=("$!")
+tw_start_group() { # NAME on=2x3,1x1 [cores=C gpus=G] COMMAND
+    local tw_name=$1 tw_command=${*: -1} tw_on='' tw_cores=0 tw_gpus=0 tw_said tw_node tw_counts
+    for tw_said in "${@:2:$#-2}"; do local "tw_${tw_said%%=*}=${tw_said#*=}"; done
+    tw_deal "$tw_on" "$(flux getattr size)"
+    if [ "$tw_cores" = 0 ]; then
+        tw_share_out bash -c "$(tw_shares tw_flux_share tw_before)" tw_flux_share \
+            "$tw_name" "$(tw_job_id)" "$tw_command" "${tw_counts[@]}" &
+        tw_pids+=("$!")
         return
     fi
-    for node in "${!counts[@]}"; do
-        [ "${counts[node]}" -gt 0 ] || continue
-        hold "$node" "${counts[node]}" "$cores" "$gpus" --job-name="$name" \
-            bash -c "$(shares flux_task)" flux_task \
-            "$node" "$name" "$(job_id)" "$(before "$node" "${counts[@]}")" "$command" &
-        pids+=("$!")
+    for tw_node in "${!tw_counts[@]}"; do
+        [ "${tw_counts[tw_node]}" -gt 0 ] || continue
+        tw_hold "$tw_node" "${tw_counts[tw_node]}" "$tw_cores" "$tw_gpus" --job-name="$tw_name" \
+            bash -c "$(tw_shares tw_flux_task)" tw_flux_task \
+            "$tw_node" "$tw_name" "$(tw_job_id)" "$(tw_before "$tw_node" "${tw_counts[@]}")" \
+            "$tw_command" &
+        tw_pids+=("$!")
     done
 }
 
 # Signals of Flux's own (--signal, time limit, cancel) go to every process of the script.
-share_out() {
+tw_share_out() {
     trap '' USR1 USR2 ALRM HUP
     exec flux exec -n -r all -d "$PWD" "$@"
 }
 
 # Without exit-timeout=none the first worker to end takes the others with it, 30 seconds later.
-hold() {
-    local node=$1 count=$2 cores=$3 gpus=$4
+tw_hold() {
+    local tw_node=$1 tw_count=$2 tw_cores=$3 tw_gpus=$4
     shift 4
     trap '' USR1 USR2 ALRM HUP
-    [ "$gpus" = 0 ] || set -- -g "$gpus" "$@"
-    exec flux run -N 1 -n "$count" -c "$cores" --requires=rank:"$node" --cwd="$PWD" \
+    [ "$tw_gpus" = 0 ] || set -- -g "$tw_gpus" "$@"
+    exec flux run -N 1 -n "$tw_count" -c "$tw_cores" --requires=rank:"$tw_node" --cwd="$PWD" \
         -o cpu-affinity=per-task -o gpu-affinity=per-task -o exit-timeout=none "$@" </dev/null
 }
 
 # A node that doesn't answer any more keeps nobody waiting.
-clear_nodes() { timeout -k 5 30 flux exec -n -r all -d / rm -rf "$share_dir" >/dev/null 2>&1; }
-
-# flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
-# shellcheck disable=SC2317 # nodes call it
-flux_share() {
-    local group=$1 job=$2 command=$3 rank
-    shift 3
-    rank=$(flux getattr rank) && [ "$rank" -lt "$#" ] || return 69
-    run_share "$rank" "$group" "$job" "$(before "$rank" "$@")" "${@:rank + 1:1}" "$command"
+tw_clear_nodes() {
+    timeout -k 5 30 flux exec -n -r all -d / rm -rf "$tw_share_dir" >/dev/null 2>&1
 }
 
-# flux_task NODE GROUP JOB FIRST COMMAND: one worker, by flux run.
+# tw_flux_share GROUP JOB COMMAND COUNT...: on each node, by flux exec.
 # shellcheck disable=SC2317 # nodes call it
-flux_task() {
-    run_share "$1" "$2" "$3" "$(($4 + FLUX_TASK_RANK))" 1 "$5"
+tw_flux_share() {
+    local tw_group=$1 tw_job=$2 tw_command=$3 tw_rank
+    shift 3
+    tw_rank=$(flux getattr rank) && [ "$tw_rank" -lt "$#" ] || return 69
+    tw_run_share "$tw_rank" "$tw_group" "$tw_job" "$(tw_before "$tw_rank" "$@")" \
+        "${@:tw_rank + 1:1}" "$tw_command"
+}
+
+# tw_flux_task NODE GROUP JOB FIRST COMMAND: one worker, by flux run.
+# shellcheck disable=SC2317 # nodes call it
+tw_flux_task() {
+    tw_run_share "$1" "$2" "$3" "$(($4 + FLUX_TASK_RANK))" 1 "$5"
 }
 
 # On each node.
 # shellcheck disable=SC2317 # nodes call it
-flux_end() { end_share "$(flux getattr rank)"; }
+tw_flux_end() { tw_end_share "$(flux getattr rank)"; }
 
 # A signal through flux exec, or of flux job kill, would reach all that the workers have started.
-end_workers() {
-    (trap '' TERM && share_out bash -c "$(shares flux_end)" flux_end) &
+tw_end_workers() {
+    (trap '' TERM && tw_share_out bash -c "$(tw_shares tw_flux_end)" tw_flux_end) &
 }
 
 # --- What watches over the workers ---
 
-job=$(job_id)
-stop_file=$folder/workers-$job.stop
-pids=() groups=() # what workers were started with, and the group of each
-asking=()         # what end_workers has started that does not end by itself
-status=0 asked='' ending='' again='' nap='' work='' next_look=0
+tw_job=$(tw_job_id)
+tw_stop_file=$tw_folder/workers-$tw_job.stop
+tw_pids=() tw_groups=() # what workers were started with, and the group of each
+tw_asking=()            # what tw_end_workers has started that does not end by itself
+tw_status=0 tw_asked='' tw_ending='' tw_again='' tw_nap='' tw_work='' tw_next_look=0
 
-say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
+tw_say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
 
-# started GROUP: what start_group has added to pids is this group's.
-started() {
-    while [ "${#groups[@]}" -lt "${#pids[@]}" ]; do groups+=("$1"); done
+# started GROUP: what tw_start_group has added to pids is this group's.
+tw_started() {
+    while [ "${#tw_groups[@]}" -lt "${#tw_pids[@]}" ]; do tw_groups+=("$1"); done
 }
 
-is_running() {
+tw_is_running() {
     case " $(jobs -rp | tr '\n' ' ') " in *" $1 "*) ;; *) return 1 ;; esac
 }
 
 # Takes note of all that have ended; fails once there are none left.
-collect() {
-    local index running code
-    running=" $(jobs -rp | tr '\n' ' ') "
-    for index in "${!pids[@]}"; do
-        case $running in *" ${pids[index]} "*) continue ;; esac
-        wait "${pids[index]}"
-        code=$?
-        unset "pids[index]"
+tw_collect() {
+    local tw_index tw_running tw_code
+    tw_running=" $(jobs -rp | tr '\n' ' ') "
+    for tw_index in "${!tw_pids[@]}"; do
+        case $tw_running in *" ${tw_pids[tw_index]} "*) continue ;; esac
+        wait "${tw_pids[tw_index]}"
+        tw_code=$?
+        unset "tw_pids[tw_index]"
         # 143: a worker that knows nothing better to do when it is asked to end.
-        if [ "$code" = 0 ] || { [ "$code" = 143 ] && [ -n "$ending" ]; }; then continue; fi
-        say "a worker of ${groups[index]} ended with status $code"
-        [ "$status" != 0 ] || status=$code
+        if [ "$tw_code" = 0 ] || { [ "$tw_code" = 143 ] && [ -n "$tw_ending" ]; }; then continue; fi
+        tw_say "a worker of ${tw_groups[tw_index]} ended with status $tw_code"
+        [ "$tw_status" != 0 ] || tw_status=$tw_code
     done
-    [ "${#pids[@]}" -gt 0 ]
+    [ "${#tw_pids[@]}" -gt 0 ]
 }
 
-# The command $until ends well once the work is done. If it fails, it is tried again after a minute.
-work_is_done() {
-    local code
-    [ -n "$until" ] || return 1
-    if [ -z "$work" ]; then
-        [ "$SECONDS" -ge "$next_look" ] || return 1
-        bash -c "$until" </dev/null &
-        work=$!
+# The command $tw_until ends well once the work is done. If it fails, it is tried again after a
+# minute.
+tw_work_is_done() {
+    local tw_code
+    [ -n "$tw_until" ] || return 1
+    if [ -z "$tw_work" ]; then
+        [ "$SECONDS" -ge "$tw_next_look" ] || return 1
+        bash -c "$tw_until" </dev/null &
+        tw_work=$!
         return 1
     fi
-    ! is_running "$work" || return 1
-    wait "$work"
-    code=$?
-    work=''
-    [ "$code" != 0 ] || return 0
-    say "what tells that the work is done failed with status $code; next try in 60 s"
-    next_look=$((SECONDS + 60))
+    ! tw_is_running "$tw_work" || return 1
+    wait "$tw_work"
+    tw_code=$?
+    tw_work=''
+    [ "$tw_code" != 0 ] || return 0
+    tw_say "what tells that the work is done failed with status $tw_code; next try in 60 s"
+    tw_next_look=$((SECONDS + 60))
     return 1
 }
 
-end() {
-    ending=$1
-    say "they are asked to end once their tasks are done: $ending"
+tw_end() {
+    tw_ending=$1
+    tw_say "they are asked to end once their tasks are done: $tw_ending"
     # One more signal would end what asks them, before that has a trap of its own.
-    trap '' "${signals[@]}"
-    end_workers
-    heed
+    trap '' "${tw_signals[@]}"
+    tw_end_workers
+    tw_heed
 }
 
-time_is_up() {
-    [ "$deadline" -gt 0 ] && [ "$SECONDS" -ge "$deadline" ]
+tw_time_is_up() {
+    [ "$tw_deadline" -gt 0 ] && [ "$SECONDS" -ge "$tw_deadline" ]
 }
 
 # The job's time is up: its workers end, and the job goes back into the queue if it may.
-end_for_time() {
-    local count
-    if [ "$requeues" -gt 0 ]; then
-        count=$(restarts)
-        if [ "${count:-0}" -lt "$requeues" ]; then
-            again=yes
+tw_end_for_time() {
+    local tw_count
+    if [ "$tw_requeues" -gt 0 ]; then
+        tw_count=$(tw_restarts)
+        if [ "${tw_count:-0}" -lt "$tw_requeues" ]; then
+            tw_again=yes
         else
-            say "not requeued: it was $requeues times already"
+            tw_say "not requeued: it was $tw_requeues times already"
         fi
     fi
-    end "the time limit is $margin s ahead"
+    tw_end "the time limit is $tw_margin s ahead"
 }
 
-look() {
-    if [ -n "$ending" ]; then
+tw_look() {
+    if [ -n "$tw_ending" ]; then
         return
-    elif [ -n "$asked" ]; then
-        end "got signal $asked"
-    elif [ -e "$stop_file" ]; then
-        end "there is a file $stop_file"
-    elif time_is_up; then
-        end_for_time
-    elif work_is_done; then
-        end "the work is done"
+    elif [ -n "$tw_asked" ]; then
+        tw_end "got signal $tw_asked"
+    elif [ -e "$tw_stop_file" ]; then
+        tw_end "there is a file $tw_stop_file"
+    elif tw_time_is_up; then
+        tw_end_for_time
+    elif tw_work_is_done; then
+        tw_end "the work is done"
     fi
 }
 
 # Nothing is left running: only what this script has started is killed.
 # shellcheck disable=SC2317 # the trap at EXIT calls it
-finish() {
-    trap '' "${signals[@]}"
+tw_finish() {
+    trap '' "${tw_signals[@]}"
     # shellcheck disable=SC2086 # what is empty is no word
-    kill $nap $work "${asking[@]}" "${pids[@]}" 2>/dev/null
-    rm -f "$stop_file"
+    kill $tw_nap $tw_work "${tw_asking[@]}" "${tw_pids[@]}" 2>/dev/null
+    rm -f "$tw_stop_file"
 }
 
 # Whoever ends the job sends one of these. They interrupt waiting, and nothing else.
-signals=(TERM INT HUP USR1 USR2 ALRM)
-heed() {
-    local signal
-    for signal in "${signals[@]}"; do
-        # shellcheck disable=SC2064 # now, since $signal changes
-        trap "asked=$signal" "$signal"
+tw_signals=(TERM INT HUP USR1 USR2 ALRM)
+tw_heed() {
+    local tw_signal
+    for tw_signal in "${tw_signals[@]}"; do
+        # shellcheck disable=SC2064 # now, since $tw_signal changes
+        trap "tw_asked=$tw_signal" "$tw_signal"
     done
 }
-heed
-trap finish EXIT
+tw_heed
+trap tw_finish EXIT
 
 # --- The workers ---
 
-start_group simulators on=2x2 'exec celery -A merlin worker -l INFO --prefetch-multiplier 1 -Ofair --concurrency 1 -n "$WORKER_NAME" -Q "[merlin]_simulate"'
-started simulators
-start_group trainers on=1x2 'exec celery -A merlin worker -l INFO --prefetch-multiplier 1 -Ofair --concurrency 1 -n "$WORKER_NAME" -Q "[merlin]_train"'
-started trainers
+tw_start_group simulators on=2x2 'exec celery -A merlin worker -l INFO --prefetch-multiplier 1 -Ofair --concurrency 1 -n "$WORKER_NAME" -Q "[merlin]_simulate"'
+tw_started simulators
+tw_start_group trainers on=1x2 'exec celery -A merlin worker -l INFO --prefetch-multiplier 1 -Ofair --concurrency 1 -n "$WORKER_NAME" -Q "[merlin]_train"'
+tw_started trainers
 
-say "${#pids[@]} processes started, job $job, on $HOSTNAME"
-while collect; do
-    look
+tw_say "${#tw_pids[@]} processes started, job $tw_job, on $HOSTNAME"
+while tw_collect; do
+    tw_look
     # Whoever is not done when the time is up has to begin anew, in the next run of this job.
-    if [ -n "$again" ] && [ "$SECONDS" -ge "$last_call" ]; then break; fi
-    sleep "$every" &
-    nap=$!
-    wait "$nap"
+    if [ -n "$tw_again" ] && [ "$SECONDS" -ge "$tw_last_call" ]; then break; fi
+    sleep "$tw_every" &
+    tw_nap=$!
+    wait "$tw_nap"
 done
-if [ "${#pids[@]}" = 0 ] && declare -F clear_nodes >/dev/null; then clear_nodes; fi
-say "all ended, with status $status"
-if [ -n "$again" ]; then
-    say "the job goes back into the queue"
-    requeue_job
+if [ "${#tw_pids[@]}" = 0 ] && declare -F tw_clear_nodes >/dev/null; then tw_clear_nodes; fi
+tw_say "all ended, with status $tw_status"
+if [ -n "$tw_again" ]; then
+    tw_say "the job goes back into the queue"
+    tw_requeue_job
     # shellcheck disable=SC2317 # inside of another scheduler it does not return
-    status=$?
+    tw_status=$?
 fi
-exit "$status"
+exit "$tw_status"
