@@ -5,6 +5,8 @@ add theirs by an entry point of the group ``taskgraph_workers.executors``: somet
 with a :class:`Setting` and returns an object with all of
 :class:`~taskgraph_workers.dispatch.executors.base.Executor`. It is looked up only for a name that
 is none of the others.
+
+Supervisors of jobs load this, too, so it imports little.
 """
 
 from __future__ import annotations
@@ -14,9 +16,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable
-
-from taskgraph_workers.model import LOCAL
-from taskgraph_workers.offered import load, offered
 
 if TYPE_CHECKING:
     from taskgraph_workers.dispatch.executors.base import Executor
@@ -41,6 +40,8 @@ def find(name: str, setting: Setting) -> Executor:
 
     Raises :class:`~taskgraph_workers.errors.ConfigError` where nobody has one, with what there is.
     """
+    from taskgraph_workers.model import LOCAL
+
     if name == LOCAL:
         from taskgraph_workers.dispatch.executors.local import LocalExecutor
 
@@ -55,6 +56,8 @@ def find(name: str, setting: Setting) -> Executor:
 
 def _foreign(name: str, setting: Setting) -> Executor:
     from taskgraph_workers.errors import ConfigError, Problem, did_you_mean
+    from taskgraph_workers.model import LOCAL
+    from taskgraph_workers.offered import load, offered
 
     points = {point.name: point for point in offered(GROUP)}
     if name not in points:

@@ -8,6 +8,8 @@ is told their names, and takes the values from its own environment.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -46,7 +48,8 @@ class Way:
 
     ``env`` are variables of the process that is started, each with ``prefix`` before its name;
     ``file`` are lines for an env file at ``env_file``. ``progress_at`` is where the trainer sees
-    the folder of progress.
+    the folder of progress. ``fetch`` has the image fetched where that is a step of its own;
+    ``remove`` removes a container whatever it does, ``discard`` only where it does nothing.
     """
 
     argv: tuple[str, ...]
@@ -55,19 +58,28 @@ class Way:
     env: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
     file: str = ""
+    fetch: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
+    discard: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     exists: tuple[str, ...] = ()
     inspect: tuple[str, ...] = ()
     wait: tuple[str, ...] = ()
+    top: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a job's files are: its folder of progress, and where its env file would be."""
+    """Where a job's files are: its folder of progress, and where others would be.
+
+    ``env_file`` is for variables, ``id_file`` for what the engine writes once there is a container,
+    ``image`` for an image that is a file.
+    """
 
     progress: str
     env_file: str
+    id_file: str
+    image: str
     grace_s: int = 30
 
 
@@ -158,9 +170,10 @@ def wants_gpus(job: Job) -> bool:
     return bool(job.resources.get("gpus")) or found or bool(job.env.get("GPUS"))
 
 
-def container_name(key: str) -> str:
-    """What a key's container is called."""
-    return f"tw-{key}"
+def container_name(key: str, place: Place) -> str:
+    """What a key's container is called: another folder of state may have the same request."""
+    of = hashlib.sha256(os.fsencode(place.id_file)).hexdigest()[:8]
+    return f"tw-{key}-{of}"
 
 
 def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program: str) -> Way:
@@ -177,8 +190,8 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
         "TRAINING_RUN",
         "TRAINING_PROGRESS_FILE",
     ]
-    named = container_name(job.key)
-    words = ["--name", named, "--pull", "missing"]
+    named = container_name(job.key, place)
+    words = ["--name", named, "--cidfile", place.id_file, "--pull", "missing"]
     words += ["--label", f"taskgraph-workers={job.key}"]
     words += ["--volume", f"{_plain(place.progress)}:{INSIDE}:Z"]
     if wants_gpus(job):
@@ -195,10 +208,12 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
         env={name: value for name, value in env.items() if name not in by_file},
         file=_env_file(by_file),
         stop=(program, "stop", "-t", str(place.grace_s), named),
+        discard=(program, "rm", "--volumes", named),
         remove=(program, "rm", "--force", "--volumes", named),
         exists=(program, "ps", "--all", "--quiet", "--filter", f"name={named}"),
         inspect=(program, "inspect", "--type", "container", "--format", state, named),
         wait=(program, "wait", named),
+        top=(program, "top", named),
     )
 
 
@@ -207,7 +222,8 @@ def _apptainer(
 ) -> Way:
     """Apptainer and Singularity: plain processes, so that ending these ends the container.
 
-    A variable with this prefix is in the container without it, and no other one is.
+    A variable with this prefix is in the container without it, and no other one is. The image is
+    pulled before, since ``run`` ends with the same code where that fails as some trainers do.
     """
     engine, program = found
     words = ["--containall", "--writable-tmpfs", "--bind", f"{_plain(place.progress)}:{INSIDE}"]
@@ -217,11 +233,12 @@ def _apptainer(
         if "CUDA_VISIBLE_DEVICES" in environ:
             env.setdefault("CUDA_VISIBLE_DEVICES", environ["CUDA_VISIBLE_DEVICES"])
     return Way(
-        argv=(program, "run", *words, *dispatch.engine_options, f"docker://{job.image}"),
+        argv=(program, "run", *words, *dispatch.engine_options, place.image),
         progress_at=INSIDE,
         engine=engine,
         env=env,
         prefix=f"{engine.upper()}ENV_",
+        fetch=(program, "pull", "--force", place.image, f"docker://{job.image}"),
     )
 
 

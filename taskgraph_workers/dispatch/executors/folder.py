@@ -6,17 +6,22 @@
 ``training``          held by the trainer and all that it started; a run begins only when it is free
 ``supervisor.json``   the supervisor that holds the lock, or held it last
 ``run-N.json``        the marker that run N was started; written before its trainer is
+``end-N.json``        how its trainer ended, or that it was given up: whichever is written first
+``container``         the id of its container, written by the engine once there is one
 ``progress/``         what trainers report, a file for each run
 ``trouble.json``      why its engine can't start it; it is tried again
 ``cancel.json``       somebody wants the job to end
 ``exit.json``         how it ended; nothing happens after it
-``output.log``        all that trainers print
+``image.sif``         its image, for an engine that runs files
+``output.log``        what trainers print
 ``supervisor.log``    what went wrong with a supervisor
 ====================  ==============================================================================
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -34,9 +39,12 @@ LOCK, TRAINING, OUTPUT, LOG, PROGRESS = (
     "supervisor.log",
     "progress",
 )
+CONTAINER, IMAGE = "container", "image.sif"
 
 #: What the files are like; a supervisor of another version leaves a job alone.
 VERSION = 1
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}
 
 _RUN = re.compile(r"run-(\d+)\.json")
 
@@ -72,22 +80,50 @@ class Folder:
 
     def write(self, name: str, value: Mapping[str, Any]) -> None:
         """Put a file there, whole and durably, in place of one that there may be."""
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=self.path)
+        temporary = self._prepared(name, value)
         try:
-            with open(handle, "w", encoding="utf-8") as opened:
-                json.dump(value, opened)
-                opened.flush()
-                os.fsync(opened.fileno())
             os.rename(temporary, self.at(name))
         except BaseException:
             os.unlink(temporary)
             raise
         sync(self.path)
 
-    def remove(self, name: str) -> None:
-        """Take a file away, durably."""
-        os.unlink(self.at(name))
+    def claim(self, name: str, value: Mapping[str, Any]) -> bool:
+        """Put a file there as :meth:`write` does, unless there is one; whether it was put there."""
+        temporary = self._prepared(name, value)
+        try:
+            os.link(temporary, self.at(name))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            # Not every file system has links. The two who may write it are rarely at it together.
+            if error.errno not in _NO_LINKS or self.has(name):
+                raise
+            os.rename(temporary, self.at(name))
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
         sync(self.path)
+        return True
+
+    def _prepared(self, name: str, value: Mapping[str, Any]) -> str:
+        """The path of a file that holds it, durably, and has yet to get its name."""
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=self.path)
+        try:
+            with open(handle, "w", encoding="utf-8") as opened:
+                json.dump(value, opened)
+                opened.flush()
+                os.fsync(opened.fileno())
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        return temporary
+
+    def remove(self, name: str) -> None:
+        """Take a file away, durably, if there is one."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.at(name))
+            sync(self.path)
 
     def runs(self) -> list[dict[str, Any]]:
         """The runs that were started, in order. Raises OSError or ValueError."""
@@ -110,6 +146,11 @@ class Folder:
 def run_name(run: int) -> str:
     """The name of a run's marker."""
     return f"run-{run}.json"
+
+
+def end_name(run: int) -> str:
+    """The name of what a run's trainer ended with."""
+    return f"end-{run}.json"
 
 
 def progress_name(run: int) -> str:

@@ -39,6 +39,9 @@ GRACE_S = 30
 
 _KEY = re.compile(r"[a-z2-7]{26}")
 _ENV_FILE = "env"
+
+# What a supervisor says to an engine, besides the start.
+_WORDS = ("fetch", "stop", "discard", "remove", "exists", "inspect", "wait", "top")
 _UNREADABLE = (OSError, ValueError)
 
 # Its own code and the standard library, whatever the environment says and the folder holds.
@@ -101,7 +104,13 @@ class LocalExecutor:
 
     def _make(self, job: Job, found: Folder) -> None:
         """Put a job's folder there, complete; no matter if somebody else is faster."""
-        place = Place(found.at(files.PROGRESS), found.at(_ENV_FILE), self.grace_s)
+        place = Place(
+            found.at(files.PROGRESS),
+            found.at(_ENV_FILE),
+            found.at(files.CONTAINER),
+            found.at(files.IMAGE),
+            self.grace_s,
+        )
         way = way_of(job, self.dispatch, place, self.engines)
         os.makedirs(self.jobs, mode=0o700, exist_ok=True)
         new = Folder(tempfile.mkdtemp(prefix=f".{job.key}-", dir=self.jobs))
@@ -111,7 +120,7 @@ class LocalExecutor:
             os.chmod(new.at(files.PROGRESS), 0o777)
             if way.file:
                 _write_text(new.at(_ENV_FILE), way.file)
-            new.write(files.JOB, self._told(job, way))
+            new.write(files.JOB, self._told(job, way, found))
             reach("local-prepared")
             os.rename(new.path, found.path)
             files.sync(self.jobs)
@@ -120,7 +129,7 @@ class LocalExecutor:
             if not found.has(files.JOB):
                 raise
 
-    def _told(self, job: Job, way: Way) -> dict[str, Any]:
+    def _told(self, job: Job, way: Way, found: Folder) -> dict[str, Any]:
         """What a supervisor has to know."""
         return {
             "version": files.VERSION,
@@ -136,7 +145,9 @@ class LocalExecutor:
             "retries": job.retries,
             "grace_s": self.grace_s,
             "rest_s": self.rest_s,
-            **{n: list(getattr(way, n)) for n in ("stop", "remove", "exists", "inspect", "wait")},
+            "engine": way.engine,
+            "id_file": found.at(files.CONTAINER),
+            **{name: list(getattr(way, name)) for name in _WORDS},
         }
 
     def _queue(self, found: Folder, key: str) -> None:

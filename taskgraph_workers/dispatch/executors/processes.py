@@ -81,9 +81,10 @@ def signal_same(pid: int, known: str, number: int) -> bool:
 
 
 def kill_group(leader: int, number: int) -> None:
-    """Signal all of a process group, if there is one."""
-    with contextlib.suppress(OSError):
-        os.killpg(leader, number)
+    """Signal all of a process group, if there is one; never the caller's, which 0 stands for."""
+    if leader > 1:
+        with contextlib.suppress(OSError):
+            os.killpg(leader, number)
 
 
 def with_variable(name: str, value: str) -> Iterator[int]:

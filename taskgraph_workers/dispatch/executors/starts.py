@@ -16,8 +16,9 @@ from taskgraph_workers.dispatch.backoff import delay
 #: of an hour.
 MOST = 10
 
-#: What clients of engines exit with when they, and not the container, failed: podman-run(1).
-FAILED = 125
+#: What clients of engines exit with when the image's command can't be run: podman-run(1). That does
+#: not pass by itself, but a runtime that was killed looks the same, so it is tried once more.
+REFUSED, MOST_REFUSED = {126, 127}, 2
 
 _LONGEST_S = 300.0
 _TAIL, _MOST_TEXT, _SHORTEST_SECRET = 8192, 300, 4

@@ -13,52 +13,33 @@ Only the standard library is imported here, and little of it: see ``_start`` in 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from taskgraph_workers.dispatch.executors import folder as files
 from taskgraph_workers.dispatch.executors import processes, starts
-from taskgraph_workers.dispatch.executors.containers import (
-    ALIVE,
-    ENGINE_S,
-    OVER,
-    QUIET,
-    quiet,
-    state_of,
+from taskgraph_workers.dispatch.executors.containers import ENGINE_S, Container
+from taskgraph_workers.dispatch.executors.folder import Folder, end_name, run_name
+from taskgraph_workers.dispatch.executors.training import (
+    CLAIMED,
+    LEFT,
+    LOOK_S,
+    LOST,
+    MARK,
+    NEVER,
+    Became,
+    Training,
 )
-from taskgraph_workers.dispatch.executors.folder import Folder, progress_name, run_name
 from taskgraph_workers.dispatch.failpoints import reach
 
-#: What a supervisor tells whoever started it.
-CLAIMED, HELD, ENDED, STUCK = "claimed", "held", "ended", "stuck"
-
-#: The one variable whose value an engine is expected to repeat.
-IMAGE = "TRAINING_IMAGE"
-
-#: What tells the processes of one run from all others: every run has a value of its own.
-MARK = "TASKGRAPH_WORKERS_RUN"
-
-# How often the marker of a cancellation is looked for.
-_LOOK_S = 1.0
-# When a machine shuts down, trainer and supervisor are told in any order.
-_BOTH_S = 0.5
-# That the program is not there, or can't be one, is the job's fault; the rest is the machine's.
-_NEVER = {
-    errno.ENOENT: 127,
-    errno.ENOTDIR: 127,
-    errno.EACCES: 126,
-    errno.ENOEXEC: 126,
-    errno.E2BIG: 126,
-    errno.EISDIR: 126,
-    errno.EINVAL: 126,
-}
+#: What else a supervisor tells whoever started it.
+HELD, ENDED, STUCK = "held", "ended", "stuck"
 
 
 class Supervisor:
@@ -114,43 +95,51 @@ class Supervisor:
         self.folder.write(files.SUPERVISOR, {"pid": me, "identity": processes.identity(me)})
         runs = self.folder.runs()
         if not runs:
-            return self._next(job, 0, self.folder.lock(files.TRAINING))
+            return self._go_on(job, 0, Became(NEVER))
         last = len(runs) - 1
-        # A machine that went down took the container with it, whatever the engine says of it now.
-        here = job["exists"] and runs[last]["boot"] == processes.boot()
-        if here and state_of(job)[0] in ALIVE | OVER:
-            self.tell(CLAIMED)
-            since = time.time() - runs[last]["at"]
-            return Training(self, job, last, -1, since).adopt()
-        return self._next(job, last + 1, self._after_lost(job, last))
+        self._go_on(job, last, Training(self, job, last, -1).resume(runs[last]))
 
-    def _next(self, job: Mapping[str, Any], run: int, training: int | None) -> None:
-        """Begin a run, if there is to be one; ``training`` is its lock, if that was to be had."""
-        if training is None:
-            return self.tell(STUCK)
-        if self.folder.has(files.CANCEL):
-            return self._canceled(run if self.folder.has(files.TROUBLE) else max(0, run - 1))
-        if run > job["retries"]:
-            return self.end(run - 1, "lost", None, "its supervisor, or the machine, was lost")
-        for tries in range(1, starts.MOST + 1):
-            why = self._begin(job, run, training)
-            if not why:
-                return None
-            if tries == starts.MOST:
-                return self.end(run, "failed", None, why)
-            if not self._may_try_again(run, why, starts.rest_s(tries, job["rest_s"])):
-                break
-        return None
+    def _go_on(self, job: Mapping[str, Any], run: int, became: Became) -> None:
+        """Bring a job to its end, from what became of this run; none may have begun yet."""
+        training: int | None = None
+        tries = 0
+        while became.phase in (NEVER, LOST.phase):
+            is_lost = became.phase != NEVER
+            if is_lost:
+                # From here on it is, whoever goes on and whatever is said of it.
+                self.folder.claim(end_name(run), {"lost": True})
+            training = self._training(job, run, training, is_lost)
+            if training is None:
+                return self.tell(STUCK)
+            if self.folder.has(files.CANCEL):
+                return self._canceled(run + (is_lost and self.folder.has(files.TROUBLE)))
+            if is_lost:
+                run, tries = run + 1, 0
+                if run > job["retries"]:
+                    return self.end(run - 1, became)
+            elif became.reason:
+                tries += 1
+                if tries == (starts.MOST if became.code is None else starts.MOST_REFUSED):
+                    return self.end(run, replace(became, phase="failed"))
+                if not self._may_try_again(run, became.reason, starts.rest_s(tries, job["rest_s"])):
+                    return None
+            became = self._begin(job, run, training)
+        return self.tell(STUCK) if became is LEFT else self.end(run, became)
 
-    def _begin(self, job: Mapping[str, Any], run: int, training: int) -> str:
-        """Begin a run, and look after it to its end; else why its engine could not start it."""
-        if self.folder.has(files.TROUBLE):
-            self.folder.remove(files.TROUBLE)
+    def _begin(self, job: Mapping[str, Any], run: int, training: int) -> Became:
+        """Begin a run, and look after it; what became of it."""
+        began = Training(self, job, run, training)
+        fetched = began.fetch()
+        if fetched is not None:
+            return fetched
+        self.folder.remove(files.TROUBLE)
+        self.folder.remove(files.CONTAINER)
         marker = {"run": run, "at": time.time(), "machine": job["machine"]}
-        self.folder.write(run_name(run), {**marker, "boot": processes.boot()})
+        since = {"boot": processes.boot(), "since": time.monotonic()}
+        self.folder.write(run_name(run), {**marker, **since})
         reach("run-claimed")
         self.tell(CLAIMED)
-        return Training(self, job, run, training).run()
+        return began.run()
 
     def _may_try_again(self, run: int, why: str, rest_s: float) -> bool:
         """Wait a while where nothing was started; whether nobody wants the job to end since."""
@@ -164,19 +153,30 @@ class Supervisor:
             left = until - time.monotonic()
             if left <= 0:
                 return True
-            self.sleep(min(_LOOK_S, left))
+            self.sleep(min(LOOK_S, left))
         return False
 
     def _canceled(self, run: int) -> None:
         """It ends with the last run that anybody may know of."""
-        self.end(run, "canceled", None, "" if self.folder.runs() else "it never ran")
+        reason = "" if self.folder.runs() else "it never ran"
+        self.end(run, Became("canceled", None, reason))
 
-    def _after_lost(self, job: Mapping[str, Any], run: int) -> int | None:
-        """End all that is left of a lost run. The lock of the training; None where that failed."""
+    def _training(
+        self, job: Mapping[str, Any], run: int, held: int | None, is_lost: bool
+    ) -> int | None:
+        """The lock of the training, when nothing is left of a run; None where that failed."""
+        if held is None and not is_lost:
+            held = self.folder.lock(files.TRAINING)
+        if held is not None and not is_lost:
+            return held
+        if held is not None:
+            os.close(held)
         until = time.monotonic() + ENGINE_S
         while time.monotonic() < until:
-            processes.kill_all_with(MARK, self.mark_of(run))
-            if not self._removed(job):
+            # Of the next one there may be what fetched its image.
+            for each in (run, run + 1):
+                processes.kill_all_with(MARK, self.folder.at(run_name(each)))
+            if job["remove"] and not self._removed(Container(job)):
                 break
             held = self.folder.lock(files.TRAINING)
             if held is not None:
@@ -185,23 +185,18 @@ class Supervisor:
         print(f"something of run {run} is still there, and can't be ended", file=sys.stderr)
         return None
 
-    def _removed(self, job: Mapping[str, Any]) -> bool:
-        """Remove the container of a job, if it is one; whether there surely is none."""
-        if not job["remove"]:
-            return True
-        quiet(job["remove"], ENGINE_S)
-        there = quiet(job["exists"], ENGINE_S)
-        return there is not None and there.returncode == 0 and not there.stdout.strip()
+    def _removed(self, container: Container) -> bool:
+        """Remove a container; whether there surely is none."""
+        container.remove()
+        return container.is_gone()
 
-    def mark_of(self, run: int) -> str:
-        """What the processes of a run have in their environment."""
-        return self.folder.at(run_name(run))
-
-    def end(self, run: int, phase: str, code: int | None, reason: str) -> None:
+    def end(self, run: int, became: Became) -> None:
         """Write down how the job ended."""
-        ended = {"phase": phase, "run": run, "exit_code": code, "reason": reason, "at": time.time()}
+        self.folder.remove(files.IMAGE)
+        ended = {"phase": became.phase, "run": run, "exit_code": became.code}
+        ended = {**ended, "reason": became.reason, "at": time.time()}
         while not self._written(ended):
-            self.sleep(_LOOK_S)
+            self.sleep(LOOK_S)
         reach("exit-written")
         self.tell(ENDED)
 
@@ -217,166 +212,6 @@ class Supervisor:
                 raise  # there is nothing left that anybody could ask
             return False
         return True
-
-
-class Training:
-    """One run of a job's trainer."""
-
-    def __init__(
-        self, over: Supervisor, job: Mapping[str, Any], run: int, lock: int, since_s: float = 0.0
-    ) -> None:
-        self.over, self.job, self.number, self.lock = over, job, run, lock
-        self.why = ""
-        self.never_began = False
-        self.kill_at = float("inf")
-        limit = job["max_run_time_s"]
-        self.until = time.monotonic() + limit - since_s if limit else float("inf")
-
-    def run(self) -> str:
-        """Run it, and write down how it ended; else why its engine could not start it."""
-        output = self.over.folder.at(files.OUTPUT)
-        since = os.path.getsize(output) if os.path.exists(output) else 0
-        try:
-            process = self._start()
-        except OSError as error:
-            self._not_started(error)
-            return ""
-        reach("trainer-started")
-        code = self._watch(process)
-        if self.job["exists"]:
-            code = self._container(code)
-        processes.kill_group(process.pid, signal.SIGKILL)
-        if self.never_began and not self.why:
-            secrets = [value for name, value in self.job["env"].items() if name != IMAGE]
-            said = starts.last_words(output, since, secrets)
-            return f"{os.path.basename(self.job['exists'][0])} could not start it: {said}"
-        self._over(code)
-        return ""
-
-    def adopt(self) -> None:
-        """Go on where another supervisor was lost: an engine knows how its container is, or was."""
-        self._over(self._container(0))
-
-    def _over(self, code: int) -> None:
-        """Write down how it ended, when nothing of it is left."""
-        processes.kill_all_with(MARK, self.over.mark_of(self.number))
-        reach("trainer-ended")
-        if self.why == "shutdown" or self._both_told(code):
-            return  # the machine goes down: whoever comes next decides
-        self.over.end(self.number, *self._outcome(code))
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        """The trainer: a session of its own, which holds the lock of the training."""
-        job = self.job
-        own = {
-            "TRAINING_RUN": str(self.number),
-            "TRAINING_PROGRESS_FILE": os.path.join(job["progress_at"], progress_name(self.number)),
-        }
-        said = {job["prefix"] + name: value for name, value in {**job["env"], **own}.items()}
-        kept = processes.without_ours(os.environ)
-        mark = {MARK: self.over.mark_of(self.number)}
-        with open(self.over.folder.at(files.OUTPUT), "ab") as output:
-            return subprocess.Popen(
-                job["argv"],
-                env={**kept, **said, **mark},
-                cwd=job["cwd"],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                pass_fds=(self.lock,),
-            )
-
-    def _not_started(self, error: OSError) -> None:
-        code = _NEVER.get(error.errno or 0)
-        if code is None:
-            # Nothing was started, so nothing is lost: the next supervisor begins this run again.
-            self.over.folder.remove(run_name(self.number))
-            raise error
-        what = error.filename or self.job["argv"][0]
-        reason = f"{what} can't be started: {error.strerror}"
-        return self.over.end(self.number, "failed", code, reason)
-
-    def _watch(self, process: subprocess.Popen[bytes]) -> int:
-        """Wait for a process; end it where it has to."""
-        while True:
-            code = process.poll()
-            if code is not None:
-                return code
-            now = time.monotonic()
-            self._look(process, now)
-            if now >= self.kill_at:
-                self.kill_at = now + ENGINE_S
-                if self.job["remove"]:
-                    quiet(self.job["remove"], ENGINE_S)
-                processes.kill_group(process.pid, signal.SIGKILL)
-            self.over.sleep(min(_LOOK_S, self.until - now, self.kill_at - now))
-
-    def _look(self, process: subprocess.Popen[bytes], now: float) -> None:
-        """Begin to end it, once, if somebody or something wants that."""
-        if self.why:
-            return
-        if self.over.folder.has(files.CANCEL):
-            self.why = "canceled"
-        elif self.over.shutdown:
-            self.why = "shutdown"
-        elif now >= self.until:
-            self.why = "overdue"
-        else:
-            return
-        self.until = float("inf")
-        self.kill_at = now + self.job["grace_s"]
-        if self.job["stop"]:
-            subprocess.Popen(self.job["stop"], **QUIET)
-        else:
-            processes.kill_group(process.pid, signal.SIGTERM)
-
-    def _container(self, code: int) -> int:
-        """How a container ended: its engine's client may end before it, for reasons of its own."""
-        while True:
-            there = quiet(self.job["exists"], ENGINE_S)
-            if there is not None and there.returncode == 0:
-                if not there.stdout.strip():
-                    self.never_began = code == starts.FAILED
-                    return code  # it never was, or was removed by force
-                status, ended = state_of(self.job)
-                if status in ALIVE:
-                    self._watch(subprocess.Popen(self.job["wait"], **QUIET))
-                elif status:
-                    quiet(self.job["remove"], ENGINE_S)
-                    # One that is only "created" was never started: the client knows why.
-                    self.never_began = status not in OVER and code == starts.FAILED
-                    return ended if status in OVER else code or 125
-            self.over.sleep(_LOOK_S)
-
-    def _both_told(self, code: int) -> bool:
-        """Whether the machine goes down, so that the trainer was told to end before this was."""
-        if not self.why and code in (-signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM):
-            until = time.monotonic() + _BOTH_S
-            while not self.over.shutdown and time.monotonic() < until:
-                self.over.sleep(until - time.monotonic())
-            return self.over.shutdown
-        return False
-
-    def _outcome(self, code: int) -> tuple[str, int, str]:
-        """Phase, exit code as a shell says it, and reason."""
-        shown = code if code >= 0 else 128 - code
-        if self.why == "canceled":
-            return "canceled", shown, ""
-        if self.why == "overdue":
-            return "failed", shown, f"it ran longer than {self.job['max_run_time_s']} s"
-        if code == 0:
-            return "succeeded", 0, ""
-        if code < 0:
-            return "failed", shown, f"it was killed by {_signal_name(-code)}"
-        return "failed", shown, f"it ended with exit code {shown}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def main(argv: Sequence[str]) -> None:

@@ -17,11 +17,12 @@ from local_jobs import ROOT
 
 from taskgraph_workers.config import load_file
 from taskgraph_workers.dispatch import place
-from taskgraph_workers.dispatch.executors import LOCAL, Setting, find
+from taskgraph_workers.dispatch.executors import Setting, find
 from taskgraph_workers.dispatch.executors.base import Unreachable
 from taskgraph_workers.dispatch.executors.command import CommandExecutor
 from taskgraph_workers.dispatch.message import key_of
-from taskgraph_workers.dispatch.model import VM_DESTROYED, Job, Message
+from taskgraph_workers.dispatch.model import VM_DESTROYED, Job, Message, Placed
+from taskgraph_workers.model import LOCAL
 
 STAND_IN = ROOT / "tests" / "stand_ins" / "azure" / "az.py"
 KEY = key_of("r", 1)
@@ -56,9 +57,9 @@ class Azure:
     def job(self, **fields: Any) -> Job:
         asked = Message("r", "Standard_NC6s_v3", IMAGE, "a 'b' $(c)", None, "d", {})
         choice = place.choice_of(self.config, environ={})
-        made = place.place(self.config, Message(**{**asked.__dict__, **fields}), 1, choice)
-        assert isinstance(made, Job), made
-        return made
+        placed = place.place(self.config, Message(**{**asked.__dict__, **fields}), choice)
+        assert isinstance(placed, Placed), placed
+        return Job(key=KEY, attempt=1, **vars(placed))
 
     @property
     def machines(self) -> list[str]:

@@ -11,14 +11,20 @@ from local_jobs import job
 
 from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable
 from taskgraph_workers.dispatch.executors.call import Answer
-from taskgraph_workers.dispatch.executors.engines import Engines, Place, Way, way_of
+from taskgraph_workers.dispatch.executors.engines import (
+    Engines,
+    Place,
+    Way,
+    container_name,
+    way_of,
+)
 from taskgraph_workers.dispatch.message import key_of
 from taskgraph_workers.dispatch.model import Job
 from taskgraph_workers.model import Dispatch
 
 KEY = key_of("r", 1)
-NAME = f"tw-{KEY}"
-PLACE = Place("/state/jobs/k/progress", "/state/jobs/k/env", 7)
+PLACE = Place("/state/jobs/k/progress", "/j/k/env", "/j/k/container", "/j/k/image.sif", 7)
+NAME = container_name(KEY, PLACE)
 STAND_IN = Path(__file__).resolve().parents[2] / "stand_ins" / "engines" / "engine.py"
 DOWN = Answer(1, "", "Cannot connect to the Docker daemon. Is the docker daemon running?\n")
 WORKS = Answer(0, "28.2.2\n")
@@ -125,6 +131,7 @@ def test_a_container(tmp_path: Path, engine: str):
     assert after(way.argv, "--volume") == [f"{PLACE.progress}:/taskgraph-workers:Z"]
     assert "--gpus" not in way.argv
     assert "--device" not in way.argv
+    assert after(way.argv, "--cidfile") == ["/j/k/container"]
     assert way.stop[1:] == ("stop", "-t", "7", NAME)
 
 
@@ -153,8 +160,10 @@ def test_apptainer(tmp_path: Path, engine: str):
     way = Clients(tmp_path, **{engine: WORKS}).way(job(env={"A": "x"}))
     assert way.argv == (
         *(str(tmp_path / engine), "run", "--containall", "--writable-tmpfs"),
-        *("--bind", f"{PLACE.progress}:/taskgraph-workers", "docker://a/b"),
+        *("--bind", f"{PLACE.progress}:/taskgraph-workers", "/j/k/image.sif"),
     )
+    pull = (str(tmp_path / engine), "pull", "--force", "/j/k/image.sif", "docker://a/b")
+    assert way.fetch == pull
     assert (way.prefix, way.env["A"]) == (f"{engine.upper()}ENV_", "x")
     assert way.remove == ()
 
@@ -162,7 +171,7 @@ def test_apptainer(tmp_path: Path, engine: str):
 def test_what_an_engine_cannot_take(tmp_path: Path):
     """A volume is parted by colons, and a file of variables by lines."""
     clients = Clients(tmp_path, docker=WORKS)
-    odd = Place("/a:b/progress", "/a:b/env")
+    odd = Place("/a:b/progress", "/a:b/env", "/a:b/container", "/a:b/image.sif")
     with pytest.raises(Impossible, match="has a colon, comma or blank"):
         way_of(job(), Dispatch(), odd, clients.engines)
     with pytest.raises(Impossible, match="PATH can't have a line break"):

@@ -136,10 +136,13 @@ def test_a_machine_that_tells_the_trainer_first(bench: Bench):
     assert not bench.at().has("exit.json")
 
 
-#: Makes its supervisor write no more, as if the disk were full.
+#: Makes its witness and its supervisor write no more, as if the disk were full.
 FILLER = """
-import os, resource
-resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+import json, os, resource
+folder = os.path.dirname(os.path.dirname(os.environ["TRAINING_PROGRESS_FILE"]))
+supervisor = json.load(open(folder + "/supervisor.json"))["pid"]
+for pid in (os.getppid(), supervisor):
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 open(os.environ["TRACE"], "a").write("start\\n")
 """
 
@@ -161,9 +164,9 @@ def test_an_end_that_can_not_be_written(bench: Bench):
 FULL = """
 import errno, os, sys
 from taskgraph_workers.dispatch.executors import supervisor
-def start(training):
+def start(training, argv):
     raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-supervisor.Training._start = start
+supervisor.Training._popen = start
 supervisor.Supervisor(supervisor.Folder(sys.argv[1]), -1).run()
 """
 

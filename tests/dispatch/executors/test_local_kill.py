@@ -103,12 +103,15 @@ def test_a_trainer_without_its_supervisor(bench: Bench, retries: int):
     (trainer,) = bench.trainers()
     bench.kill_supervisor()
     assert processes.identity(trainer) is not None
-    bench.go.touch() if retries else None
-    ended = bench.ended(executor)
-    assert processes.identity(trainer) is None
     if retries:
+        assert executor.poll([KEY])[KEY].run == 1
+        assert processes.identity(trainer) is None
+        bench.go.touch()
+        ended = bench.ended(executor)
         assert (ended.phase, ended.run) == ("succeeded", 1)
     else:
+        ended = bench.ended(executor)
+        assert processes.identity(trainer) is None
         assert (ended.phase, ended.exit_code) == ("lost", None)
         assert ended.reason == "its supervisor, or the machine, was lost"
         assert bench.said == ["start 0"]
@@ -129,18 +132,78 @@ def test_a_run_is_lost_as_often_as_retries_say(bench: Bench):
     assert told == [(name, run) for run in range(3) for name in (VM_CREATED, VM_DESTROYED)]
 
 
-@pytest.mark.parametrize("at", ["trainer-ended", "exit-written"])
-def test_the_supervisor_is_killed_at_the_end(bench: Bench, at: str):
-    """Before the exit code is written the run is lost, and told so; after it, nothing is."""
-    executor = bench.executor(failpoint=at)
+@pytest.mark.parametrize("at", ["trainer-ended", "exit-written", "trainer-witnessed"])
+def test_it_is_killed_at_the_end(bench: Bench, at: str):
+    """The supervisor may be, at any step: the code is known. Its witness may not, for a moment."""
+    executor = bench.executor(*bench.trainer(3), failpoint=at)
     executor.submit(job(retries=0))
     bench.until(lambda: "end 0" in bench.said)
     known = bench.at().read("supervisor.json")
     assert known is not None
     bench.until(lambda: processes.identity(known["pid"]) is None)
     ended = bench.ended(bench.executor())
-    assert ended.phase == ("succeeded" if at == "exit-written" else "lost")
+    witnessed = ("failed", 3) if at != "trainer-witnessed" else ("lost", None)
+    assert (ended.phase, ended.exit_code) == witnessed
     assert bench.said == ["start 0", "end 0"]
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_it_ends_while_nobody_watches(bench: Bench, code: int):
+    """Its supervisor was killed long before: how it ended is known all the same."""
+    executor = bench.executor(*bench.trainer(code, waits=True))
+    executor.submit(job(retries=3))
+    bench.until(lambda: bench.said)
+    bench.kill_supervisor()
+    bench.go.touch()
+    bench.until(lambda: bench.at().has("end-0.json"))
+    ended = bench.ended(executor)
+    assert (ended.run, ended.exit_code) == (0, code)
+    assert bench.said == ["start 0", "end 0"]
+
+
+def test_what_is_given_up_stays_so(bench: Bench):
+    """A supervisor that gives a run up is killed before the next: its witness says nothing more."""
+    executor = bench.executor(*bench.trainer(waits=True))
+    executor.submit(job(retries=1))
+    bench.until(lambda: bench.said)
+    bench.kill_supervisor()
+    assert bench.at().claim("end-0.json", {"lost": True})
+    bench.go.touch()
+    bench.until(lambda: not bench.trainers())
+    ended = bench.ended(executor)
+    assert (ended.phase, ended.run) == ("succeeded", 1)
+    assert bench.at().read("end-0.json") == {"lost": True}
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGKILL])
+def test_all_of_it_is_ended_at_once(bench: Bench, told: int):
+    """As by a service manager: what the trainer ended by says nothing of the training."""
+    executor = bench.executor("sleep", "60")
+    executor.submit(job(retries=1))
+    (trainer,) = bench.until(bench.trainers)
+    bench.kill_supervisor()
+    os.kill(trainer, told)
+    bench.until(lambda: bench.at().has("end-0.json"))
+    assert executor.poll([KEY])[KEY].run == 1
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_the_witness_is_killed(bench: Bench, retries: int):
+    """Nobody will know how its trainer ends, so that is ended, and lost."""
+    executor = bench.executor(*bench.trainer(waits=True))
+    executor.submit(job(retries=retries))
+    (trainer,) = bench.until(bench.trainers)
+    bench.until(lambda: bench.said)
+    os.kill(_parent(trainer), signal.SIGKILL)
+    bench.until(lambda: processes.identity(trainer) is None)
+    bench.go.touch()
+    ended = bench.ended(executor)
+    assert (ended.phase, ended.run) == (("succeeded", 1) if retries else ("lost", 0))
+    assert bench.said.count("start 0") == 1
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_a_canceled_job_whose_supervisor_is_killed(bench: Bench):
@@ -282,12 +345,15 @@ def test_it_starts_quickly_and_alone(bench: Bench):
         "dispatch",
         "backoff",
         "executors",
+        "executors.call",
         "executors.containers",
         "executors.folder",
+        "executors.outputs",
         "executors.processes",
         "executors.starts",
         "executors.supervisor",
+        "executors.training",
+        "executors.witness",
         "failpoints",
-        "offered",
         "version",
     ]

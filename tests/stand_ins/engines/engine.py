@@ -18,7 +18,8 @@ from pathlib import Path
 HOME = Path(os.environ["STAND_IN"])
 NAME = sys.argv[1]
 #: Options of `run` that take a value, as `podman run --help` and `docker run --help` have them.
-VALUED = {"--name", "--pull", "--label", "--volume", "--env", "--env-file", "--shm-size"}
+VALUED = {"--name", "--cidfile", "--pull", "--label", "--volume", "--env", "--env-file"}
+VALUED |= {"--shm-size"}
 VALUED |= {"--gpus"} if NAME == "docker" else {"--device"}
 
 
@@ -48,6 +49,13 @@ def parsed(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
 def run(words: list[str]) -> int:
     options, image = parsed(words)
     made = box(options["--name"][0])
+    if (HOME / "pulling").exists():
+        (HOME / "pulling").write_text(str(os.getpid()))
+        while (HOME / "pulling").exists():
+            time.sleep(0.02)
+    if (HOME / "reserved").exists():
+        print("the container name is already in use", file=sys.stderr)
+        return 125
     if (HOME / "outage").exists():
         with (HOME / "tries").open("a") as tries:
             tries.write(f"{time.monotonic()}\n")
@@ -59,8 +67,11 @@ def run(words: list[str]) -> int:
         print("the container name is already in use", file=sys.stderr)
         return 125
     (made / "argv").write_text(json.dumps(sys.argv[2:]))
+    Path(options["--cidfile"][0]).write_text("0123456789ab")
     if not (HOME / "image").exists():
         (made / "status").write_text("created 0")
+        with (HOME / "refused").open("a") as refused:
+            refused.write("x")
         print("OCI runtime error", file=sys.stderr)
         return 126
     env = {n: os.environ[n] for n in options.get("--env", []) if n in os.environ}
@@ -114,9 +125,26 @@ def stop(made: Path, seconds: float) -> int:
 
 
 def remove(made: Path) -> int:
+    (HOME / "reserved").unlink(missing_ok=True)
     if made.exists():
         kill(made, signal.SIGKILL)
         shutil.rmtree(made)
+    return 0
+
+
+def inspected(made: Path) -> int:
+    if not made.exists():
+        return 1
+    garbage = HOME / "garbage"
+    print(garbage.read_text() if garbage.exists() else " ".join(map(str, status(made))))
+    return 0
+
+
+def listed(made: Path, how: str) -> int:
+    if (HOME / "forsaken").exists():
+        print("no such exit code (container in state running)", file=sys.stderr)
+        return 125
+    print(wait(made) if how == "wait" else "PID 1")
     return 0
 
 
@@ -131,16 +159,17 @@ def main(words: list[str]) -> int:
         print("0123456789ab" if made.exists() else "")
     elif words[0] == "inspect":
         assert words[1:4] == ["--type", "container", "--format"]
-        if not made.exists():
-            return 1
-        print(*status(made))
-    elif words[0] == "wait":
-        print(wait(made))
+        return inspected(made)
+    elif words[0] in ("wait", "top"):
+        return listed(made, words[0])
     elif words[0] == "stop":
         assert words[1] == "-t"
         return stop(made, float(words[2]))
     elif words[0] == "rm":
-        assert words[1:3] == ["--force", "--volumes"]
+        force = words[1] == "--force"
+        assert words[1 + force] == "--volumes"
+        if made.exists() and not force and status(made)[0] == "running":
+            return 2
         return remove(made)
     return 0
 
