@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskgraph_workers.dispatch import executors
-from taskgraph_workers.dispatch.executors import Setting, find
+from taskgraph_workers.dispatch.executors import GROUP, Setting, find
 from taskgraph_workers.dispatch.executors.command import CommandExecutor
 from taskgraph_workers.dispatch.executors.local import LocalExecutor
 from taskgraph_workers.errors import ConfigError
@@ -29,7 +28,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, **loads: Any) -> list[str]:
         asked.append(group)
         return points
 
-    monkeypatch.setattr(executors, "offered", found)
+    monkeypatch.setattr("taskgraph_workers.offered.offered", found)
     return asked
 
 
@@ -51,7 +50,7 @@ def test_somebody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     asked = offered(monkeypatch, k8s=lambda: lambda given: (made, given))
     whole = setting(tmp_path)
     assert find("k8s", whole) == (made, whole)
-    assert asked == [executors.GROUP]
+    assert asked == [GROUP]
 
 
 def test_one_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
