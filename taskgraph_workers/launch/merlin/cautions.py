@@ -25,7 +25,7 @@ from taskgraph_workers.launch.model import MAY_NOT_START, NEVER_RUNS, NEVER_STAR
 VISIBILITY_S = 24 * 3600
 
 #: A line of set-up that may bring Flux: a module, an environment, a path.
-_BRINGS = re.compile(r"\b(module|ml|spack|conda|mamba|source|activate|flux|PATH)\b|^\s*\. ")
+_BRINGS = r"\b(module|ml|spack|conda|mamba|source|activate|flux|PATH)\b|^\s*\. "
 
 
 class Case(NamedTuple):
@@ -239,7 +239,7 @@ def _flux(case: Case, notes: Notes) -> None:
     """Another scheduler's job that starts Flux, of which nothing here tells where it is."""
     batch, launches = case.part.batch, (d.launcher for w in case.workers for d in w.demands)
     inside = batch.scheduler == "flux" != case.scheduler and any(launches)
-    brought = batch.flux_path or any(map(_BRINGS.search, case.options.setup))
+    brought = batch.flux_path or any(re.search(_BRINGS, each) for each in case.options.setup)
     if inside and not brought and shutil.which("flux") is None:
         what = f"there is no command flux here, and the job of {case.scheduler} starts it"
         hint = "on nodes with a module: setup: [module load flux] of a cluster in workers-config"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 import yaml
@@ -33,7 +32,7 @@ class Editor:
     def __init__(self, text: str) -> None:
         self.text = text
         self.root: yaml.Node | None = yaml.compose(text, Loader=Loader)
-        self.value: Any = deepcopy(yaml.load(text, Loader=Loader))
+        self.value: Any = yaml.load(text, Loader=Loader)
         self._lines = _BREAK.split(text)
         self._breaks = [*_BREAK.findall(text), ""]
         self._shared = Counter(id(node) for node in _nodes(self.root))
