@@ -18,6 +18,12 @@ A name has 255 characters at most, and 64 hexadecimal digits alone are an image'
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+from taskgraph_workers.dispatch.model import Start
+
+if TYPE_CHECKING:
+    from taskgraph_workers.model import Dispatch
 
 _COMPONENT = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _HOST = rf"(?:{_COMPONENT}(?:\.{_COMPONENT})*|\[[a-fA-F0-9:]+\])"
@@ -66,3 +72,12 @@ def is_allowed(image: str, patterns: tuple[str, ...]) -> bool:
     end, as in Taskgraph: here it decides what runs.
     """
     return any(pattern == image or re.fullmatch(pattern, image) for pattern in patterns)
+
+
+def start_of(dispatch: Dispatch, image: str) -> Start:
+    """How an image is started on the dispatchers' machine, as this configuration says.
+
+    A command is found by the image's whole name, else by the name without tag and digest.
+    """
+    command = dispatch.commands.get(image) or dispatch.commands.get(name_of(image) or "")
+    return Start(dispatch.engine, dispatch.engine_options, command or ())

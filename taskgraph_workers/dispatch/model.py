@@ -78,6 +78,19 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Start:
+    """How an image is started on the dispatchers' own machine, as ``dispatch.local`` said.
+
+    It comes from the configuration that the request was accepted with, and never from a message.
+    ``engine`` and ``options`` are as there, ``command`` is the image's, empty for none.
+    """
+
+    engine: str | None = None
+    options: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Placed:
     """What runs for a request, and where: the same for every attempt at it.
 
@@ -85,7 +98,8 @@ class Placed:
     machine knows, which is in ``detect`` as in YAML (see :mod:`taskgraph_workers.detect`), and for
     what the executor adds (TRAINING_ATTEMPT, TRAINING_RUN, TRAINING_PROGRESS_FILE).
     ``max_run_time_s`` is a limit that the executor keeps. ``retries`` counts starts anew after a
-    machine was lost, never after a failed training.
+    machine was lost, never after a failed training. ``start`` is for any dispatcher that comes to
+    start it, whose own configuration may know nothing of the image; None goes by that.
     """
 
     request_id: str
@@ -100,6 +114,7 @@ class Placed:
     retries: int = 0
     scopes: tuple[str, ...] = ()
     profile: str | None = None
+    start: Start | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from taskgraph_workers.config.environment import (
 )
 from taskgraph_workers.config.selection import read_selection
 from taskgraph_workers.detect import Detect, render
-from taskgraph_workers.dispatch.images import fault_of, is_allowed, name_of
+from taskgraph_workers.dispatch.images import fault_of, is_allowed, name_of, start_of
 from taskgraph_workers.dispatch.model import Message, Placed, Refused
 from taskgraph_workers.errors import (
     TOP,
@@ -193,6 +193,7 @@ def _placed(dispatch: Dispatch, message: Message, placement: Placement, context:
         retries=_picked(task.retries, context, "retries") or 0,
         scopes=tuple(_picked(task.scopes, context, "scopes") or ()),
         profile=placement.choice.profile,
+        start=start_of(dispatch, message.image),
     )
 
 

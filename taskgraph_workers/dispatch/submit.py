@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from taskgraph_workers.dispatch.executors.base import Executor, Impossible, Unreachable
+from taskgraph_workers.dispatch.executors.base import (
+    Executor,
+    Impossible,
+    NotNow,
+    Unreachable,
+)
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.ledger import attempts, steps
 from taskgraph_workers.dispatch.ledger.errors import LedgerError
@@ -81,7 +86,8 @@ def _stray(means: Means, executor: Executor, mine: Attempt, handle: str) -> None
 
 def _unreachable(means: Means, executor: Executor, mine: Attempt, error: Unreachable) -> None:
     """It may have happened or not: the next one looks it up before anything else."""
-    means.failed_reaching(executor.name)
+    if not isinstance(error, NotNow):
+        means.failed_reaching(executor.name)
     again = means.later(mine.tries)
     means.say.warn(
         "not submitted yet",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from taskgraph_workers.config import check
 from taskgraph_workers.dispatch import place
-from taskgraph_workers.dispatch.model import Message, Placed, Refused
+from taskgraph_workers.dispatch.model import Message, Placed, Refused, Start
 from taskgraph_workers.errors import WorkersError
 from taskgraph_workers.model import Choice, Config, Context
 from taskgraph_workers.resolve import resolve
@@ -108,7 +108,18 @@ def test_all_that_is_placed():
         retries=2,
         scopes=("secrets:get:project/keras",),
         profile="cloud",
+        start=Start(),
     )
+
+
+def test_how_it_is_started_here():
+    """As the configuration says that accepts it: a command by the whole name, else without tag."""
+    local = "local: {engine: podman, options: [--shm-size=8g], commands: {%s: [x], '%s:2': [y]}}"
+    made = config(local % (("cwolff/my_keras_model",) * 2))
+    for tag, command in (("", "x"), (":1", "x"), (":2", "y")):
+        start = Start("podman", ("--shm-size=8g",), (command,))
+        assert job(made, image=f"cwolff/my_keras_model{tag}").start == start
+    assert job(made, image="a/x").start == Start("podman", ("--shm-size=8g",))
 
 
 def test_no_base_model_is_empty_text():

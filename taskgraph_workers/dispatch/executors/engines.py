@@ -18,8 +18,8 @@ from typing import Callable
 
 from taskgraph_workers.dispatch.executors.base import Impossible, NotNow, trainer_env
 from taskgraph_workers.dispatch.executors.call import Answer, call
-from taskgraph_workers.dispatch.images import name_of
-from taskgraph_workers.dispatch.model import Job
+from taskgraph_workers.dispatch.images import name_of, start_of
+from taskgraph_workers.dispatch.model import Job, Start
 from taskgraph_workers.model import ENGINES, Dispatch
 
 # What an engine is asked for its version. The others have no daemon to be without.
@@ -29,6 +29,7 @@ _QUESTIONS = {
 }
 _PLAIN_QUESTION = ("version",)
 _PROBE_S = 10.0
+_VERSION = re.compile(r"\d+\.\d")
 
 #: Where a container finds its folder of progress.
 INSIDE = "/taskgraph-workers"
@@ -87,7 +88,10 @@ Ask = Callable[[tuple[str, ...]], Answer]
 
 
 class Engines:
-    """The engines of this machine. Those that work are asked again after a while, not each time."""
+    """The engines of this machine.
+
+    One that works, or hangs, is asked again after a while, and not with each job.
+    """
 
     def __init__(
         self, environ: Mapping[str, str], clock: Callable[[], float], ask: Ask | None = None
@@ -95,7 +99,7 @@ class Engines:
         self.environ = environ
         self.clock = clock
         self.ask = ask or (lambda argv: call(argv, environ, _PROBE_S))
-        self._works: dict[str, tuple[float, str]] = {}
+        self._known: dict[str, tuple[float, str, str]] = {}
 
     def first(self, wanted: str | None) -> tuple[str, str]:
         """Name and program of the engine that is wanted, or of the first; empty for ``none``.
@@ -104,6 +108,8 @@ class Engines:
         """
         if wanted == "none":
             return "", ""
+        if wanted not in (None, *ENGINES):
+            raise LookupError(f"{wanted!r} is no engine")
         broken = []
         for name in [wanted] if wanted else ENGINES:
             program = shutil.which(name, path=self.environ.get("PATH"))
@@ -119,39 +125,51 @@ class Engines:
 
     def _fault(self, name: str, program: str) -> str:
         """Why an engine does not work; empty where it does."""
-        until, known = self._works.get(name, (0.0, ""))
+        until, known, told = self._known.get(name, (0.0, "", ""))
         if known == program and self.clock() < until:
-            return ""
+            return told
         answer = self.ask((program, *_QUESTIONS.get(name, _PLAIN_QUESTION)))
-        if answer.code == 0 and answer.out.strip():
-            self._works[name] = (self.clock() + 60.0, program)
-            return ""
-        return answer.told() if answer.code != 0 else "it tells no version"
+        told = answer.told() if answer.code != 0 else ""
+        if answer.code == 0 and not _VERSION.search(answer.out):
+            told = "it tells no version"
+        if not told or answer.code is None:
+            self._known[name] = (self.clock() + 60.0, program, told)
+        return told
 
 
 def way_of(job: Job, dispatch: Dispatch, place: Place, engines: Engines) -> Way:
-    """How a job runs here.
+    """How a job runs here: as the configuration said that it was accepted with, else as this one.
 
-    Raises Impossible where it never can, and NotNow where the engine that could does not work
-    now: both say what to do.
+    So whoever of several dispatchers comes to start it can, and what was mended since counts where
+    nothing else works. Raises Impossible where it never can, and NotNow where the engine that could
+    does not work now: both say what to do.
     """
-    name = name_of(job.image)
-    if name is None:
+    if name_of(job.image) is None:
         raise Impossible("the image's name is none")
-    command = dispatch.commands.get(job.image) or dispatch.commands.get(name)
+    here = start_of(dispatch, job.image)
+    failed: list[Exception] = []
+    for start in dict.fromkeys((job.start or here, here)):
+        try:
+            return _way(job, start, place, engines)
+        except (Impossible, NotNow) as error:
+            failed.append(error)
+    raise next((each for each in failed if isinstance(each, NotNow)), failed[-1])
+
+
+def _way(job: Job, start: Start, place: Place, engines: Engines) -> Way:
     try:
-        engine, program = engines.first(dispatch.engine)
+        engine, program = engines.first(start.engine)
     except (LookupError, NotNow) as error:
-        if command is None or dispatch.engine is not None:
-            raise _nothing(error, command is None) from None
+        if not start.command or start.engine is not None:
+            raise _nothing(error, not start.command) from None
         engine = program = ""
     if engine in ("podman", "docker"):
-        return _container(job, dispatch, place, engine, program)
+        return _container(job, start, place, engine, program)
     if engine:
-        return _apptainer(job, dispatch, place, engines.environ, (engine, program))
-    if command is None:
+        return _apptainer(job, start, place, engines.environ, (engine, program))
+    if not start.command:
         raise Impossible(_TO_DO)
-    return Way(command, place.progress, env=trainer_env(job))
+    return Way(start.command, place.progress, env=trainer_env(job))
 
 
 _TO_DO = (
@@ -176,7 +194,7 @@ def container_name(key: str, place: Place) -> str:
     return f"tw-{key}-{of}"
 
 
-def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program: str) -> Way:
+def _container(job: Job, start: Start, place: Place, engine: str, program: str) -> Way:
     """Podman and Docker, whose clients take the same words.
 
     All GPUs are handed over: which of them is for GPUS, or CUDA_VISIBLE_DEVICES, to say, and both
@@ -202,7 +220,7 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
     words += ["--env-file", place.env_file] if by_file else []
     state = "{{.State.Status}} {{.State.ExitCode}}"
     return Way(
-        argv=(program, "run", *words, *dispatch.engine_options, job.image),
+        argv=(program, "run", *words, *start.options, job.image),
         progress_at=INSIDE,
         engine=engine,
         env={name: value for name, value in env.items() if name not in by_file},
@@ -218,7 +236,7 @@ def _container(job: Job, dispatch: Dispatch, place: Place, engine: str, program:
 
 
 def _apptainer(
-    job: Job, dispatch: Dispatch, place: Place, environ: Mapping[str, str], found: tuple[str, str]
+    job: Job, start: Start, place: Place, environ: Mapping[str, str], found: tuple[str, str]
 ) -> Way:
     """Apptainer and Singularity: plain processes, so that ending these ends the container.
 
@@ -233,7 +251,7 @@ def _apptainer(
         if "CUDA_VISIBLE_DEVICES" in environ:
             env.setdefault("CUDA_VISIBLE_DEVICES", environ["CUDA_VISIBLE_DEVICES"])
     return Way(
-        argv=(program, "run", *words, *dispatch.engine_options, place.image),
+        argv=(program, "run", *words, *start.options, place.image),
         progress_at=INSIDE,
         engine=engine,
         env=env,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taskgraph_workers.dispatch.message import key_of
-from taskgraph_workers.dispatch.model import FINAL, Job, Message, Placed, Progress
+from taskgraph_workers.dispatch.model import FINAL, Job, Message, Placed, Progress, Start
 
 #: What became of a message, as :class:`Recorded` says.
 ACCEPTED, REOPENED, DUPLICATE = "accepted", "reopened", "duplicate"
@@ -162,10 +162,15 @@ class End:
 
 def job_to_text(job: Job) -> str:
     """A job as JSON: the same text for the same job."""
-    return json.dumps(vars(job), sort_keys=True, separators=(",", ":"))
+    value = {**vars(job), "start": None if job.start is None else vars(job.start)}
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def job_from_text(text: str) -> Job:
-    """The job that a text was made from."""
+    """The job that a text was made from. Those of before there was a start have none."""
     value = json.loads(text)
-    return Job(**{**value, "scopes": tuple(value["scopes"])})
+    start = value.get("start")
+    if start is not None:
+        words = {name: tuple(start[name]) for name in ("options", "command")}
+        start = Start(**{**start, **words})
+    return Job(**{**value, "scopes": tuple(value["scopes"]), "start": start})

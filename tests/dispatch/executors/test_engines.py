@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from local_jobs import job
 
-from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable
+from taskgraph_workers.dispatch.executors.base import Impossible, NotNow, Unreachable
 from taskgraph_workers.dispatch.executors.call import Answer
 from taskgraph_workers.dispatch.executors.engines import (
     Engines,
@@ -19,7 +19,7 @@ from taskgraph_workers.dispatch.executors.engines import (
     way_of,
 )
 from taskgraph_workers.dispatch.message import key_of
-from taskgraph_workers.dispatch.model import Job
+from taskgraph_workers.dispatch.model import Job, Start
 from taskgraph_workers.model import Dispatch
 
 KEY = key_of("r", 1)
@@ -63,6 +63,50 @@ def test_the_first_that_works(tmp_path: Path):
     clients.now = 61.0
     clients.way()
     assert clients.asked[3:] == ["podman", "docker"]
+
+
+def test_one_that_hangs(tmp_path: Path):
+    """It is waited for once a minute, and not with each job."""
+    clients = Clients(tmp_path, podman=Answer(None, why="no answer within 10 s"))
+    commands = {"a/b": ("train",)}
+    for _ in range(3):
+        assert clients.way(commands=commands).argv == ("train",)
+        with pytest.raises(NotNow, match=r"podman does not work here \(no answer within 10 s\)"):
+            clients.way()
+    assert clients.asked == ["podman"]
+    clients.now = 61.0
+    clients.answers["podman"] = WORKS
+    assert clients.way().engine == "podman"
+
+
+@pytest.mark.parametrize("answer", [Answer(0, ""), Answer(0, "<html>"), Answer(125, "1.2\n", "x")])
+def test_one_that_answers_anything(tmp_path: Path, answer: Answer):
+    """What tells no version, or fails, is no engine that works."""
+    with pytest.raises(NotNow, match="podman does not work here"):
+        Clients(tmp_path, podman=answer).way()
+
+
+def test_a_job_of_another_configuration(tmp_path: Path):
+    """It is started as it was accepted, by whoever comes to it; what is said here comes second."""
+    clients = Clients(tmp_path, docker=DOWN)
+    theirs = job(start=Start("none", (), ("theirs",)))
+    assert clients.way(theirs, engine="none").argv == ("theirs",)
+    assert clients.way(theirs, engine="none", commands={"a/b": ("ours",)}).argv == ("theirs",)
+    waiting = job(start=Start("docker"))
+    with pytest.raises(NotNow):
+        clients.way(waiting, engine="none")
+    assert clients.way(waiting, engine="none", commands={"a/b": ("ours",)}).argv == ("ours",)
+    clients.answers["docker"] = WORKS
+    way = clients.way(job(start=Start("docker", ("--shm-size", "8g"))), engine="none")
+    assert way.argv[-3:] == ("--shm-size", "8g", "a/b")
+
+
+def test_what_is_no_engine_is_not_run(tmp_path: Path):
+    """Whatever the job says."""
+    clients = Clients(tmp_path, rm=WORKS)
+    with pytest.raises(Impossible, match=r"dispatch\.local\.commands"):
+        clients.way(job(start=Start("rm")), engine="none")
+    assert clients.asked == []
 
 
 def test_which_one_may_be_said(tmp_path: Path):
