@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from taskgraph_workers.dispatch.ledger.values import Request
     from taskgraph_workers.dispatch.state import State
 
+#: How states and outcomes are shown.
+STYLES = {"succeeded": "green", "failed": "red", "rejected": "red", "running": "cyan"}
+
 
 def add_state(parser: argparse.ArgumentParser, runs: bool = False) -> None:
     """``--state``, ``--database``, ``--broker``; for what starts trainings ``--executor``, too."""
@@ -117,3 +120,10 @@ def when(at: float | None) -> str:
     there, today = time.localtime(at), time.localtime()
     shown = time.strftime("%H:%M:%S", there)
     return shown if there[:3] == today[:3] else f"{time.strftime('%Y-%m-%d', there)} {shown}"
+
+
+def stamped(at: float | None) -> str | None:
+    """A time for programs; None where there is none."""
+    from taskgraph_workers.dispatch.log import stamp
+
+    return None if at is None else stamp(at)

@@ -55,6 +55,10 @@ class Output:
         for line in wrap(_parts(parts, sys.stdout), self.width):
             self._print(sys.stdout, line)
 
+    def whole_line(self, *parts: Part) -> None:
+        """One line of data, however wide: one that is copied, or that another program reads."""
+        self._print(sys.stdout, _parts(parts, sys.stdout))
+
     def json(self, fields: Mapping[str, Any]) -> None:
         """One JSON object, with the version of its shape."""
         import json

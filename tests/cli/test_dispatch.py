@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -100,38 +98,6 @@ def test_status_of_one_that_did_not_end_well(site: Site):
     run = site.start("status", "r9")
     _, err = run.communicate()
     assert (run.returncode, "no request 'r9'" in err) == (2, True)
-
-
-def test_watch_shows_what_changes_until_it_has_ended(tmp_path: Path):
-    """A table for each change; of one request, until its end."""
-    site = Site(tmp_path, seconds=1.5)
-    site.send("r1")
-    site.call("run", "--config", str(site.config), "--once")
-    watch = site.start("status", "r1", "--watch")
-    site.finish()
-    out, err = watch.communicate(timeout=60)
-    assert (watch.returncode, err) == (0, "")
-    assert out.count("r1\n") >= 2
-    assert out.index("submitted") < out.index("succeeded")
-    assert "imagesDownloaded" in out
-
-
-def test_watch_draws_a_terminal_anew(site: Site):
-    """From the top each time, until somebody has enough."""
-    site.send("r1")
-    site.finish()
-    leader, follower = pty.openpty()
-    env = {**os.environ, "TASKGRAPH_WORKERS_STATE": str(site.state), "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-m", "taskgraph_workers", "dispatch", "status", "--watch"]
-    run = subprocess.Popen(words, env=env, stdout=follower, stderr=follower, cwd=site.folder)
-    os.close(follower)
-    said = b""
-    while b"succeeded" not in said and select.select([leader], [], [], 60)[0]:
-        said += os.read(leader, 4096)
-    run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=60) == 130
-    os.close(leader)
-    assert said.startswith(b"\x1b[H\x1b[2J")
 
 
 def test_cancel_ends_a_training(tmp_path: Path):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, case, func, select
 
 from taskgraph_workers.dispatch.ledger.dialect import insert_new
 from taskgraph_workers.dispatch.ledger.tables import progress, requests
@@ -31,6 +31,19 @@ _OWN = 2
 _ENDS = dict.fromkeys(END_ROWS.values(), 3)
 _LAST = {VM_STOPPING: 4, VM_RELEASED: 5, VM_DESTROYED: 6}
 _RANKS = {**_FIRST, **_ENDS, **_LAST}
+
+# The same order as that of _order, backward.
+_LATEST_FIRST = [
+    each.desc()
+    for each in (
+        progress.c.attempt,
+        progress.c.run,
+        case(_RANKS, value=progress.c.name, else_=_OWN),
+        progress.c.at,
+        progress.c.seq,
+        progress.c.name,
+    )
+]
 
 # How many requests one query names.
 _MANY = 500
@@ -73,6 +86,22 @@ def facts_of(conn: Connection, request_ids: Sequence[str]) -> dict[str, tuple[Fa
         for row in conn.execute(select(progress).where(progress.c.request_id.in_(some))):
             found[row.request_id].append(_fact(row))
     return {each: tuple(sorted(found[each], key=_order)) for each in found}
+
+
+def last(conn: Connection, request_id: str, limit: int) -> tuple[tuple[Fact, ...], int]:
+    """The last facts of a request, in the order of :func:`facts_of`, and how many there are."""
+    of = progress.c.request_id == request_id
+    rows = conn.execute(select(progress).where(of).order_by(*_LATEST_FIRST).limit(limit)).all()
+    count = conn.execute(select(func.count()).select_from(progress).where(of)).scalar_one()
+    return tuple(_fact(row) for row in reversed(rows)), count
+
+
+def reached(conn: Connection, request_id: str, besides: Collection[str]) -> Fact | None:
+    """The last fact of a request but for those of these names; None if there is none."""
+    of = (progress.c.request_id == request_id, progress.c.name.not_in(sorted(besides)))
+    found = select(progress).where(*of).order_by(*_LATEST_FIRST).limit(1)
+    row = conn.execute(found).first()
+    return None if row is None else _fact(row)
 
 
 def _fit_data(fact: Progress) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -129,6 +130,21 @@ def test_facts_of_many_requests_are_asked_for_at_once(ledger: Ledger):
         append(ledger, Progress("imagesDownloaded", NOW), request_id=each)
     found = ledger.see(progress.facts_of, [*some, *map(str, range(1200))])
     assert sorted(found) == some
+
+
+def test_the_last_facts_are_those_that_are_shown_last(ledger: Ledger):
+    """In the same order, and with how many there are; also the last but for some names."""
+    names = ["trainingVmCreated", "imagesDownloaded", "a", "b", "trainingVmDestroyed"]
+    ask(ledger)
+    mixed = random.Random(2)
+    for run, seq in itertools.product(range(2), range(3)):
+        append(ledger, *(Progress(each, NOW + mixed.random(), run, seq) for each in names))
+    found = ledger.see(progress.facts_of, ["r1"])["r1"]
+    for limit in (1, 7, 100):
+        assert ledger.see(progress.last, "r1", limit) == (found[-limit:], 30)
+    for besides in ((), ("trainingVmDestroyed",), names):
+        wanted = [fact for fact in found if fact.progress.name not in besides]
+        assert ledger.see(progress.reached, "r1", besides) == (wanted[-1] if wanted else None)
 
 
 WRITER = """
