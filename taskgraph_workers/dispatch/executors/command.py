@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -54,6 +55,9 @@ _ENV, _LIMIT = "TASKGRAPH_WORKERS_ENV", "TASKGRAPH_WORKERS_MAX_RUN_TIME"
 
 # As many jobs are asked about at once; how long what they print may be.
 _AT_ONCE, _MOST_TEXT = 8, 500
+# What any database can keep as a whole number.
+_MOST_NUMBER = 2**31 - 1
+_DIGITS = re.compile(r"-?[0-9]{1,10}")
 
 
 class CommandExecutor:
@@ -119,7 +123,7 @@ class CommandExecutor:
         lines = [line.strip() for line in answer.out.splitlines() if line.strip()]
         if len(lines) > 1:
             raise Unreachable(f"{self.name}: find printed {len(lines)} lines for one key")
-        if lines and not (len(lines[0]) <= _MOST_TEXT and lines[0].isprintable()):
+        if lines and not _is_name(lines[0]):
             raise Unreachable(f"{self.name}: find printed what can't be a name")
         return lines[0] if lines else None
 
@@ -231,10 +235,10 @@ def read_status(text: str, now: float) -> tuple[Status, tuple[Progress, ...]]:
     if phase not in PHASES:
         raise ValueError(f"its phase is none of {', '.join(PHASES)}")
     machine, run = value.get("machine"), value.get("run") or 0
-    if not (machine is None or (isinstance(machine, str) and 0 < len(machine) <= _MOST_TEXT)):
-        raise ValueError("its machine is no text")
-    if type(run) is not int or run < 0:
-        raise ValueError("its run is no number")
+    if not (machine is None or (isinstance(machine, str) and _is_name(machine))):
+        raise ValueError("its machine is no name")
+    if type(run) is not int or not 0 <= run <= _MOST_NUMBER:
+        raise ValueError("its run is no number to count by")
     reason = str(value.get("reason") or "")[:_MOST_TEXT]
     status = Status(phase, run, machine, reason, _exit_code(value.get("exit_code")))
     facts = value.get("progress") or []
@@ -248,9 +252,16 @@ def _exit_code(value: Any) -> int | None:
     """An exit code, which is text where it comes from a tag or the like."""
     if value is None or value == "":
         return None
-    if type(value) is int or (isinstance(value, str) and value.isdigit()):
-        return int(value)
-    raise ValueError("its exit_code is no number")
+    if type(value) is int or (isinstance(value, str) and _DIGITS.fullmatch(value)):
+        code = int(value)
+        if -_MOST_NUMBER <= code <= _MOST_NUMBER:
+            return code
+    raise ValueError("its exit_code is no number that can be one")
+
+
+def _is_name(text: str) -> bool:
+    """Whether it can be what something is called: no lines, nothing that only looks like text."""
+    return 0 < len(text) <= _MOST_TEXT and text.isprintable()
 
 
 def _variables(job: Job) -> dict[str, str]:

@@ -181,6 +181,19 @@ def test_answers_of_poll(answer: str, status: Status):
         *("", "null", "VM running", "unknown", "[]", "{", '{"phase": "done"}', '{"phase": []}'),
         *('{"phase": "running", "run": -1}', '{"phase": "running", "run": true}'),
         *('{"phase": "running", "machine": 5}', '{"phase": "failed", "exit_code": "x"}'),
+        *(
+            '{"phase": "running", "run": 2147483648}',
+            '{"phase": "failed", "exit_code": 2147483648}',
+        ),
+        *(
+            '{"phase": "failed", "exit_code": "99999999999"}',
+            '{"phase": "failed", "exit_code": "²"}',
+        ),
+        *(
+            '{"phase": "running", "machine": "\\ud800"}',
+            '{"phase": "running", "machine": "a\\u0000"}',
+        ),
+        *('{"phase": "running", "machine": "a\\nb"}', "[" * 100_000, "\ufeffrunning", "running\0"),
         *('{"phase": "failed", "exit_code": 1.5}', '{"phase": "running", "progress": 5}'),
     ],
 )
@@ -270,6 +283,36 @@ def test_limits(site: Site):
     missing = site.executor(find=("no-such-client", "{key}"))
     with pytest.raises(Unreachable, match="no-such-client can't be run"):
         missing.find(KEY)
+
+
+def test_a_submit_that_hangs(site: Site):
+    """One that had started the job is found; one that had not is nobody's to know."""
+    hangs = ("sh", "-c", 'echo "$1" >> started; sleep 60', "sh", "{key}")
+    finds = ("sh", "-c", "test ! -e started || cat started", "sh", "{key}")
+    executor = site.executor(submit=hangs, find=finds, timeout_s=1)
+    assert executor.submit(job()) == KEY
+    assert executor.submit(job()) == KEY
+    assert (site.folder / "started").read_text() == f"{KEY}\n"
+    with pytest.raises(Unreachable, match="submit failed: no answer within 1 s"):
+        site.executor(submit=hangs, find=("true", "{key}"), timeout_s=1).submit(job())
+
+
+@pytest.mark.parametrize(
+    ("prints", "why"),
+    [
+        ("head -c 10000000 /dev/zero", "poll failed: it said more than 1048576 bytes"),
+        ("head -c 1000 /dev/urandom", "poll's answer can't be read: its phase is none of"),
+        ("head -c 10000000 /dev/zero >&2", "poll failed: it said more than 1048576 bytes"),
+        ("exec >&- 2>&-; sleep 60", "poll failed: no answer within 1 s"),
+        ("kill -9 $$", "poll failed: signal 9"),
+    ],
+)
+def test_a_poll_that_prints_anything(site: Site, prints: str, why: str):
+    """It is unknown, and takes neither memory nor time."""
+    executor = site.executor(poll=("sh", "-c", prints, "{key}"), timeout_s=1)
+    status = executor.poll([KEY])[KEY]
+    assert status.phase == "unknown"
+    assert status.reason.startswith(why)
 
 
 @given(st.dictionaries(st.from_regex(r"[A-Z]{1,8}", fullmatch=True), st.text()))
