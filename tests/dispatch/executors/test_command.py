@@ -181,7 +181,6 @@ def test_answers_of_poll(answer: str, status: Status):
         *("", "null", "VM running", "unknown", "[]", "{", '{"phase": "done"}', '{"phase": []}'),
         *('{"phase": "running", "run": -1}', '{"phase": "running", "run": true}'),
         *('{"phase": "running", "machine": 5}', '{"phase": "failed", "exit_code": "x"}'),
-        *(
         *("[" * 100_000, "\ufeffrunning", "running\0"),
         *(f'{{"phase": "running", "machine": "{x}"}}' for x in ("\\ud800", "a\\u0000", "a\\nb")),
         *(f'{{"phase": "failed", "exit_code": {x}}}' for x in (2**31, '"99999999999"', '"²"')),
