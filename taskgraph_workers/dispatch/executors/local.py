@@ -9,6 +9,7 @@ once (:mod:`.slots`); whoever asks about one that waits starts those whose turn 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import select
@@ -173,7 +174,7 @@ class LocalExecutor:
 
         Raises OSError where it can't be started, or broke off.
         """
-        says, told = os.pipe()
+        says, told = _pipe()
         try:
             with open(found.at(files.LOG), "ab") as log:
                 process = subprocess.Popen(
@@ -336,6 +337,20 @@ def _prelude(job: Job, way: Way) -> list[str]:
     if way.prefix:
         text += "".join(f'export {way.prefix}{name}="${name}"\n' for name in sorted(job.detect))
     return [*SHELL, text + 'exec "$@"', MARK]
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are none of the three of which a new process gets others.
+
+    They would be, where this process was started without standard input or output.
+    """
+    low = os.pipe()
+    try:
+        says, told = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in low)
+    finally:
+        for end in low:
+            os.close(end)
+    return says, told
 
 
 def _write_text(path: str, text: str) -> None:

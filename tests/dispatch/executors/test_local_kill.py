@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -330,6 +332,17 @@ def test_a_supervisor_goes_by_its_own_code(bench: Bench, monkeypatch: pytest.Mon
     executor.submit(job())
     assert bench.ended(executor).phase == "succeeded"
     assert Path(bench.at().at("output.log")).read_text() == f"{evil} {evil}\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_dispatcher_without_standard_streams(bench: Bench, closed: str):
+    """It starts jobs as any other, and hears from their supervisors."""
+    code = DISPATCHER.replace("print(", "str(").replace(", flush=True", "")
+    words = ["sh", "-c", f'exec {closed}; exec "$0" "$@"', sys.executable, "-c", code]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
+    subprocess.run([*words, str(bench.folder), "ends"], env=env, check=True, timeout=60)
+    assert bench.ended(bench.executor()).phase == "succeeded"
+    assert bench.log == ""
 
 
 def test_it_starts_quickly_and_alone(bench: Bench):
