@@ -34,7 +34,6 @@ _RECEIVING = "receiving"
 #: What is said to fail where nothing can be written, and how long it is left alone at most.
 _LEDGER, _MOST_TROUBLE_S = "the ledger", 30.0
 
-
 #: A clock that goes back further was set back, and not only corrected.
 _STEP_S = 1.0
 
@@ -79,15 +78,14 @@ class Loop:
                 did = self.turn()
                 idle = until_idle and not did and self.is_idle()
                 self._fine(_LEDGER)
+                if idle:
+                    return
+                if not did:
+                    self._wait()
             except LedgerUnavailable as error:
                 self._in_trouble(_LEDGER, error.problems[0].text)
                 self._nap(self.troubles[_LEDGER].until)
                 self.looked_at_owners = 0.0  # what was under way is nobody's now
-                continue
-            if idle:
-                return
-            if not did:
-                self._wait()
 
     def once(self) -> None:
         """Take what waits, start it, look once at all that is under way, tell ends.

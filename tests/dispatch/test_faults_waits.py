@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dispatching import World, down
 from ledgers import NOW, program
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from trainings import Site
 
 from taskgraph_workers.dispatch.brokers.base import BrokerDown
@@ -91,6 +91,29 @@ def test_a_fault_of_the_ledger_costs_seconds_not_the_time_of_an_owner(world: Wor
     assert world.states() == {"r1": "succeeded"}
     assert list(world.service.starts.values()) == [1]
     assert world.clock.now - NOW < Pace().rest_s
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_fault_of_the_ledger_during_a_rest_ends_no_dispatcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: bool
+):
+    """T6: most of the time it rests, so that is when most faults come up."""
+    world = World(tmp_path, apart=apart)
+    next_due, faults = queries.next_due, [_problem()]
+
+    def fails(conn: Connection) -> float | None:
+        world.service.end()
+        if faults:
+            raise LedgerUnavailable(*faults.pop())
+        return next_due(conn)
+
+    monkeypatch.setattr(queries, "next_due", fails)
+    world.send("r1")
+    world.loop.run(until_idle=True)
+    assert world.states() == {"r1": "succeeded"}
+    assert "the ledger: the ledger is away" in world.said.getvalue()
+    assert faults == []
+    world.close()
 
 
 def _problem() -> tuple[object, ...]:
