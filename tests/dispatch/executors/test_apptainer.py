@@ -25,12 +25,19 @@ pull)
     fi
     echo image >"$3"
     ;;
-run) cat {0}/state/jobs/*/image.sif; exit 255 ;;
+run)
+    echo "$APPTAINERENV_TRAINING_RUN" >>{0}/runs
+    until [ -e {0}/go ]; do sleep 0.02; done
+    cat {0}/state/jobs/*/image.sif
+    exit 255
+    ;;
 esac
 """
 
 
-def apptainer(bench: Bench, fails: int) -> LocalExecutor:
+def apptainer(bench: Bench, fails: int, waits: bool = False) -> LocalExecutor:
+    if not waits:
+        bench.go.touch()
     programs = bench.folder / "bin"
     programs.mkdir()
     script = programs / "apptainer"
@@ -87,6 +94,24 @@ def test_apptainer_is_ended_while_it_pulls(bench: Bench, how: str):
         ended = bench.ended(executor)
         assert (ended.phase, ended.run, ended.exit_code) == ("failed", 0, 255)
     assert bench.trainers() == []
+
+
+def test_it_is_killed_while_it_pulls_for_another_run(bench: Bench):
+    """What is left of that is ended, too, and does not hold up the run."""
+    executor = apptainer(bench, fails=0, waits=True)
+    executor.answer_s = 1.0
+    executor.submit(job(retries=1))
+    bench.until((bench.folder / "runs").exists)
+    (bench.folder / "slow").touch()
+    bench.kill_supervisor()
+    executor.poll([KEY])
+    bench.until(lambda: len((bench.folder / "pulls").read_text().splitlines()) == 2)
+    (bench.folder / "slow").unlink()
+    bench.kill_supervisor()
+    bench.go.touch()
+    ended = bench.ended(executor)
+    assert (ended.phase, ended.run, ended.exit_code) == ("failed", 1, 255)
+    assert (bench.folder / "runs").read_text() == "0\n1\n"
 
 
 def test_apptainer_goes_by(bench: Bench):

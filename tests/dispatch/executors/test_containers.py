@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 from engine_jobs import KEY, Engine
@@ -93,6 +95,22 @@ def test_an_engine_that_says_what_nobody_can_read(engine: Engine, garbage: str):
     engine.go(3)
     assert engine.bench.ended(executor).exit_code == 3
     assert engine.bench.said == ["start 0", "end 0"]
+
+
+def test_it_is_canceled_while_its_engine_says_nothing(engine: Engine):
+    """Its end is asked for all the same, and known once the engine makes sense again."""
+    executor = engine.executor(grace_s=1)
+    executor.submit(job())
+    engine.bench.until(lambda: engine.bench.said)
+    (engine.home / "garbage").write_text("flying 0")
+    for client in engine.bench.trainers():
+        os.kill(client, signal.SIGKILL)
+    engine.bench.until(lambda: not engine.bench.trainers())
+    executor.cancel(KEY)
+    engine.bench.until(lambda: "exited" in (engine.container / "status").read_text())
+    assert executor.poll([KEY])[KEY].phase == "running"
+    (engine.home / "garbage").unlink()
+    assert engine.bench.ended(executor).phase == "canceled"
 
 
 def test_the_same_request_of_another_state(engine: Engine):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 
 import pytest
 from engine_jobs import KEY, Engine
@@ -53,6 +54,21 @@ def test_the_supervisor_is_killed_at_the_end(engine: Engine, at: str):
     assert (ended.phase, ended.run, ended.exit_code) == ("failed", 0, 7)
     assert engine.bench.said == ["start 0", "end 0"]
     assert not engine.container.exists()
+
+
+def test_the_clock_is_set_while_nobody_watches(engine: Engine):
+    """A limit is of the time that goes by, whatever clocks say."""
+    executor = engine.executor()
+    executor.submit(job(max_run_time_s=600))
+    engine.bench.until(lambda: engine.bench.said)
+    engine.bench.kill_supervisor()
+    marker = engine.bench.at().read("run-0.json")
+    assert marker is not None
+    engine.bench.at().write("run-0.json", {**marker, "at": 0.0})
+    assert executor.poll([KEY])[KEY].phase == "running"
+    time.sleep(0.5)  # as long as it takes to look at the limit
+    engine.go(0)
+    assert engine.bench.ended(executor).phase == "succeeded"
 
 
 def test_the_client_is_killed(engine: Engine):
