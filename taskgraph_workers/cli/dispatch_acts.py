@@ -172,7 +172,7 @@ def progress(args: argparse.Namespace, output: Output) -> int:
     """Tell a fact: into the file of the training that this runs in, else into the ledger."""
     from taskgraph_workers.dispatch.executors import progress_file
     from taskgraph_workers.dispatch.ledger import progress as facts
-    from taskgraph_workers.dispatch.model import Progress
+    from taskgraph_workers.dispatch.model import MOST_FACTS, Progress
 
     data, now = dispatch_state.object_of(args.data, "--data"), time.time()
     file = os.environ.get(_PROGRESS_FILE)
@@ -191,6 +191,8 @@ def progress(args: argparse.Namespace, output: Output) -> int:
         if isinstance(fact, str):
             raise _no_fact(fact)
         if not ledger.do(facts.append, args.request, known.attempt, [fact]):
+            if ledger.see(facts.is_full, args.request, known.attempt):
+                raise _no_fact(f"{MOST_FACTS} facts were told of it already")
             output.talk(f"{fact.name} was told before; --seq tells more of one name apart")
     return 0
 

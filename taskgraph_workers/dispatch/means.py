@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Callable, Protocol
+from typing import Any, Callable, Protocol
 
 from taskgraph_workers.dispatch.backoff import Chance, delay, look_after
 from taskgraph_workers.dispatch.executors.base import Executor
@@ -14,7 +13,6 @@ from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.database import Ledger
 from taskgraph_workers.dispatch.ledger.values import Attempt
 from taskgraph_workers.dispatch.log import Log, where
-from taskgraph_workers.dispatch.model import Progress
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Down:
     until: float = 0.0
 
 
-#: How many jobs' facts are remembered as told.
+#: Of how many jobs it is remembered up to where they were told.
 _MOST_TOLD = 10_000
 
 
@@ -75,7 +73,7 @@ class Means:
     chance: Chance = random.random
     stopped: Callable[[], bool] = lambda: False
     down: dict[str, Down] = field(default_factory=dict)
-    told: dict[str, int] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)
     missed: set[str] = field(default_factory=set)
 
     def owner(self) -> Owner:
@@ -113,14 +111,13 @@ class Means:
         """Say that something failed in a way that nobody foresaw."""
         self.say.error(what, mine.request_id if mine else None, error=where(error))
 
-    def is_told(self, key: str, facts: Iterable[Progress]) -> bool:
-        """Whether the ledger was told these facts by this dispatcher."""
-        return self.told.get(key) == _which(facts)
+    def heard(self, key: str, mark: Any) -> None:
+        """Remember up to where the ledger was told of a job.
 
-    def tell(self, key: str, facts: Iterable[Progress]) -> None:
-        """Remember what the ledger was told; the oldest is forgotten, and told again."""
+        The oldest is forgotten, and told again.
+        """
         self.told.pop(key, None)
-        self.told[key] = _which(facts)
+        self.told[key] = mark
         while len(self.told) > _MOST_TOLD:
             del self.told[next(iter(self.told))]
 
@@ -133,8 +130,3 @@ class Means:
     def reached(self, name: str) -> None:
         """An executor answered."""
         self.down.pop(name, None)
-
-
-def _which(facts: Iterable[Progress]) -> int:
-    """Which facts these are. When each was may be told anew with every look."""
-    return hash(tuple((fact.run, fact.name, fact.seq) for fact in facts))

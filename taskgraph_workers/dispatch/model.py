@@ -35,6 +35,10 @@ END_ROWS = {
 #: What is told of machines: never a trainer's to say.
 MACHINE_ROWS = frozenset({VM_CREATED, VM_STOPPING, VM_RELEASED, VM_DESTROYED})
 
+#: How many facts of one attempt are kept, and the one that says that there were more.
+MOST_FACTS = 100_000
+DROPPED = "progressFactsDropped"
+
 #: Other spellings of names of progress that are taken, and how they are kept.
 SPELLINGS = {"trainingSucceededWithImages": SUCCEEDED_WITH_IMAGES}
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from taskgraph_workers.dispatch.executors.base import Executor, Unreachable
+from taskgraph_workers.dispatch.executors.base import Executor, Portion, Unreachable
+from taskgraph_workers.dispatch.executors.progress_file import IGNORED
 from taskgraph_workers.dispatch.failpoints import reach
+from taskgraph_workers.dispatch.hearing import TURN_S, Hearing
 from taskgraph_workers.dispatch.ledger import attempts, steps
 from taskgraph_workers.dispatch.ledger.errors import LedgerError
 from taskgraph_workers.dispatch.ledger.steps import News
@@ -17,11 +19,12 @@ from taskgraph_workers.dispatch.ledger.values import Attempt
 from taskgraph_workers.dispatch.means import Means
 from taskgraph_workers.dispatch.model import (
     CANCELED,
+    DROPPED,
     FAILED,
+    MOST_FACTS,
     RUNNING,
     SUBMITTED,
     SUCCEEDED,
-    Progress,
     Status,
 )
 from taskgraph_workers.dispatch.submit import failed
@@ -45,6 +48,7 @@ def reconcile(means: Means, executor: Executor, going: Sequence[Attempt]) -> Non
         return
     _cancel(means, executor, going)
     statuses = _poll(means, executor, going)
+    hearing = Hearing()
     silent: list[tuple[Attempt, float]] = []
     same: list[tuple[Attempt, float]] = []
     for mine in going:
@@ -52,12 +56,14 @@ def reconcile(means: Means, executor: Executor, going: Sequence[Attempt]) -> Non
         if status.phase not in _STATES:
             silent.append((mine, _again(means, mine, status)))
             continue
-        facts = _facts(means, executor, mine)
-        if _is_same(means, mine, status, facts):
-            same.append((mine, means.next_look(mine)))
+        portion = _portion(means, hearing, executor, mine)
+        if not portion.facts and _is_same(mine, status):
+            means.heard(mine.key, portion.mark)
+            same.append((mine, _next(means, mine, portion)))
             continue
+        news = News(_to(mine, status), status, portion.facts, executor.ephemeral)
         try:
-            _settle(means, mine, News(_to(mine, status), status, facts, executor.ephemeral))
+            _settle(means, mine, news, portion)
         except LedgerError:
             raise
         except Exception as error:
@@ -106,25 +112,29 @@ def _again(means: Means, mine: Attempt, status: Status) -> float:
     return means.later(mine.tries)
 
 
-def _facts(means: Means, executor: Executor, mine: Attempt) -> tuple[Progress, ...]:
-    """All that was told of a job; nothing where that can't be read now: a later look brings it."""
+def _portion(means: Means, hearing: Hearing, executor: Executor, mine: Attempt) -> Portion:
+    """What is new of what was told of a job, or some of that: a later look brings the rest.
+
+    Nothing where it can't be read now.
+    """
     assert mine.handle is not None
+    mark = means.told.get(mine.key)
     try:
-        return tuple(executor.progress(mine.handle))
+        return hearing.portion(executor, mine.handle, mark)
     except Unreachable as error:
         means.say.warn("its progress can't be read", mine.request_id, reason=str(error))
     except Exception as error:
         means.unforeseen("its progress can't be read", error, mine)
-    return ()
+    return Portion((), mark)
 
 
-def _is_same(means: Means, mine: Attempt, status: Status, facts: tuple[Progress, ...]) -> bool:
+def _is_same(mine: Attempt, status: Status) -> bool:
     """Whether the ledger knows all this already."""
     known = mine.state == _to(mine, status)
     run = (status.run, status.machine or mine.machine) == (mine.run, mine.machine)
     heard = mine.unheard_since is None and mine.tries == 0
     said = attempts.storable(status.reason) == mine.reason
-    return known and run and heard and said and (not facts or means.is_told(mine.key, facts))
+    return known and run and heard and said
 
 
 def _to(mine: Attempt, status: Status) -> str:
@@ -133,14 +143,20 @@ def _to(mine: Attempt, status: Status) -> str:
     return RUNNING if (mine.state, to) == (RUNNING, SUBMITTED) else to
 
 
-def _settle(means: Means, mine: Attempt, news: News) -> None:
+def _next(means: Means, mine: Attempt, portion: Portion) -> float:
+    """When to look at it again: soon where there is more, but not before others had a turn."""
+    return means.clock() + TURN_S if portion.more else means.next_look(mine)
+
+
+def _settle(means: Means, mine: Attempt, news: News, portion: Portion) -> None:
     """Write down what is new of a job, and say so."""
-    now = means.clock()
-    changed = means.ledger.do(steps.settled, mine, news, now, means.next_look(mine))
+    look = _next(means, mine, portion)
+    changed = means.ledger.do(steps.settled, mine, news, means.clock(), look)
     reach("after-settled")
     if changed is None:
         return means.say.info("another dispatcher has taken it over", mine.request_id)
-    means.tell(mine.key, news.facts)
+    means.heard(mine.key, portion.mark)
+    _say_what_is_left_out(means, mine, portion)
     if mine.unheard_since is not None:
         means.say.info("heard of it again", mine.request_id)
     if changed.state != mine.state or (changed.reason and changed.reason != mine.reason):
@@ -156,6 +172,7 @@ def _settle(means: Means, mine: Attempt, news: News) -> None:
 
 def release(means: Means) -> int:
     """Let go of what ended jobs hold, and take what was told last; how many there were."""
+    hearing = Hearing()
     held = means.ledger.do(attempts.take_held, means.owner(), means.clock())
     for ended in held:
         executor = means.executor(ended)
@@ -165,14 +182,36 @@ def release(means: Means) -> int:
                 continue
             executor.release(ended.handle)
             reach("after-release")
-            facts = tuple(executor.progress(ended.handle))
-            means.ledger.do(steps.released, ended, facts, executor.ephemeral, means.clock())
-            means.told.pop(ended.key, None)
+            _told_last(means, hearing, executor, ended)
         except LedgerError:
             raise
         except Exception as error:
             _still_held(means, ended, error)
     return len(held)
+
+
+def _told_last(means: Means, hearing: Hearing, executor: Executor, ended: Attempt) -> None:
+    """Take what was told last, some at a time; it holds nothing any more when that was all."""
+    assert ended.handle is not None
+    portion = hearing.portion(executor, ended.handle, means.told.get(ended.key))
+    told = (ended, portion.facts, executor.ephemeral, means.clock())
+    if portion.more:
+        means.ledger.do(steps.told, *told, means.clock() + TURN_S)
+        means.heard(ended.key, portion.mark)
+    else:
+        means.ledger.do(steps.released, *told)
+        means.told.pop(ended.key, None)
+    _say_what_is_left_out(means, ended, portion)
+
+
+def _say_what_is_left_out(means: Means, mine: Attempt, portion: Portion) -> None:
+    """Say, once for each run, how many lines of a trainer's were none, and once that it told on."""
+    for fact in portion.facts:
+        if fact.name == IGNORED and "lines" in fact.data:
+            lines = fact.data["lines"]
+            means.say.warn("lines of its progress were ignored", mine.request_id, lines=lines)
+        elif fact.name == DROPPED:
+            means.say.warn("no more of its progress is kept", mine.request_id, after=MOST_FACTS)
 
 
 def _still_held(means: Means, ended: Attempt, error: Exception) -> None:

@@ -181,6 +181,18 @@ def test_trainers_tell_progress_but_not_ends(site: Site):
     site.call("progress", "r5", "trainingFailed", code=2, **env)
 
 
+def test_no_more_is_told_of_one_that_has_told_too_much(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """That is an error, which says so."""
+    site.send("r1")
+    site.finish()
+    monkeypatch.setattr("taskgraph_workers.dispatch.ledger.progress.MOST_FACTS", 3)
+    words = ["dispatch", "progress", "r1", "step", "--state", str(site.state)]
+    assert main(words) == 2
+    assert "this can't be told: 100000 facts were told of it already" in capsys.readouterr().err
+
+
 def test_orphans_are_none_where_the_machine_is_this_one(site: Site):
     """Nobody made it for a training, so nobody misses its end."""
     site.send("r1")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from taskgraph_workers.dispatch.model import Job, Progress, Status
 
@@ -21,6 +22,15 @@ class NotNow(Unreachable):
 
 class Impossible(Exception):
     """A job that can never run here (malformed, refused for good): the reason, as a sentence."""
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some of what was told of a job. ``mark`` leads to what follows it; ``more`` is there now."""
+
+    facts: tuple[Progress, ...]
+    mark: Any
+    more: bool = False
 
 
 def trainer_env(job: Job) -> dict[str, str]:
@@ -67,4 +77,16 @@ class Executor(Protocol):
 
         Called once its end is recorded, and again until that succeeds: until then the executor must
         be able to say how it ended. No error where there is nothing. Raises Unreachable.
+        """
+
+
+@runtime_checkable
+class Follows(Protocol):
+    """An executor whose trainers may tell a lot: only what is new is asked for, some at a time."""
+
+    def follow(self, handle: str, mark: Any, most: int) -> Portion:
+        """What was told since ``mark``, which is that of an earlier portion, or None: since ever.
+
+        ``most`` facts, or a few more. The same mark again gives the same facts again, unless what
+        they are read from has changed. Raises Unreachable.
         """

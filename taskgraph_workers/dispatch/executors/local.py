@@ -25,13 +25,13 @@ from typing import Any, Callable
 
 from taskgraph_workers import detect
 from taskgraph_workers.dispatch.executors import folder as files
-from taskgraph_workers.dispatch.executors import processes, progress_file
-from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable
+from taskgraph_workers.dispatch.executors import processes, told
+from taskgraph_workers.dispatch.executors.base import Impossible, Portion, Unreachable
 from taskgraph_workers.dispatch.executors.engines import Engines, Place, Way, way_of
 from taskgraph_workers.dispatch.executors.folder import Folder
 from taskgraph_workers.dispatch.executors.slots import Slots, Ticket
 from taskgraph_workers.dispatch.failpoints import reach
-from taskgraph_workers.dispatch.model import VM_CREATED, VM_DESTROYED, Job, Progress, Status
+from taskgraph_workers.dispatch.model import MOST_FACTS, Job, Progress, Status
 from taskgraph_workers.implementations import MARK, SHELL
 from taskgraph_workers.model import LOCAL, Dispatch
 
@@ -281,26 +281,31 @@ class LocalExecutor:
 
     def progress(self, handle: str) -> Iterator[Progress]:
         """What became of the machine, run by run, and what trainers told."""
-        found = self._folder(handle)
+        mark, more = None, True
+        while more:
+            found = self.follow(handle, mark, MOST_FACTS)
+            yield from found.facts
+            mark, more = found.mark, found.more
+
+    def follow(self, handle: str, mark: told.Mark | None, most: int) -> Portion:
+        """Some of that, behind a mark."""
+        found, mark = self._folder(handle), mark or told.Mark()
         try:
-            if found is not None and found.has(files.JOB):
-                yield from self._facts(found)
+            if found is None or not found.has(files.JOB):
+                return Portion((), mark)
+            return told.portion(self._runs(found), mark, most, self.clock())
         except (OSError, ValueError, KeyError) as error:
             raise Unreachable(f"the progress of a job can't be read: {error}") from None
 
-    def _facts(self, found: Folder) -> Iterator[Progress]:
-        ended, runs, now = found.read(files.EXIT), found.runs(), self.clock()
-        gone = [each["at"] for each in runs[1:]] + ([ended["at"]] if ended else [])
-        for number, run in enumerate(runs):
-            machine = {"trainingVmId": run["machine"]}
-            yield Progress(VM_CREATED, run["at"], number, 0, machine)
-            over = number < len(gone)
-            file = os.path.join(found.at(files.PROGRESS), files.progress_name(number))
-            told = progress_file.read(file, number, now, over)
-            yield from told.facts
-            yield from progress_file.about_ignored(told, number, now, over)
-            if over:
-                yield Progress(VM_DESTROYED, gone[number], number, 0, machine)
+    def _runs(self, found: Folder) -> list[told.Run]:
+        ended, runs = found.read(files.EXIT), found.runs()
+        gone = [each["at"] for each in runs[1:]] + [ended["at"] if ended else None]
+        folder = found.at(files.PROGRESS)
+        names = [os.path.join(folder, files.progress_name(run)) for run in range(len(runs))]
+        return [
+            told.Run(each["machine"], each["at"], end, name)
+            for each, end, name in zip(runs, gone, names)
+        ]
 
     # --- the end ---
 

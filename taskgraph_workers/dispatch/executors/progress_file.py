@@ -14,56 +14,170 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
 
 from taskgraph_workers.dispatch.message import is_deep
-from taskgraph_workers.dispatch.model import END_ROWS, LATEST, MACHINE_ROWS, SPELLINGS, Progress
+from taskgraph_workers.dispatch.model import (
+    DROPPED,
+    END_ROWS,
+    LATEST,
+    MACHINE_ROWS,
+    SPELLINGS,
+    Progress,
+)
 
-#: The longest line, and how much of one file, is read; in bytes.
-MOST_LINE, MOST_FILE = 8 * 1024, 1024 * 1024
+#: The longest line, and how much is read of what one run tells; in bytes.
+MOST_LINE, MOST_FILE = 8 * 1024, 32 * 1024 * 1024
 
 #: The one fact that tells of lines that could not be taken.
 IGNORED = "progressLinesIgnored"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-_KEPT_BACK = {*END_ROWS.values(), *MACHINE_ROWS, IGNORED}
+_KEPT_BACK = {*END_ROWS.values(), *MACHINE_ROWS, IGNORED, DROPPED}
 _MOST_SEQ = 2**31 - 1
+
+# So much is read at once, more than a line; and so much of what was read is remembered.
+_CHUNK, _TAIL = 8 * MOST_LINE, 64
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a file was read.
+
+    ``file`` and ``tail``, the bytes before ``offset``, tell one that was put in its place, cut or
+    written anew: that is read from its beginning. ``is_long``: in the middle of a line that is too
+    long. ``bytes``, ``lines`` and ``ignored`` count what was read, by ``first`` the first of the
+    lines that were ignored is known, and why; ``trouble`` is what keeps it from being read.
+    """
+
+    file: tuple[int, int] = (0, 0)
+    offset: int = 0
+    tail: bytes = b""
+    is_long: bool = False
+    bytes: int = 0
+    lines: int = 0
+    ignored: int = 0
+    first: str = ""
+    trouble: str = ""
+
+
+#: Before anything was read.
+BEGINNING = Mark()
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a file tells behind a mark, up to another one; ``more`` is there to be read now."""
+
+    facts: tuple[Progress, ...]
+    mark: Mark
+    more: bool = False
+
+
+def read(path: str, mark: Mark, known: Progress, most: int, ended: bool) -> Told:
+    """What a run's trainer told behind a mark: so many facts at most, and not many bytes.
+
+    ``known`` gives what facts do not say: run and time. Nothing where it told nothing yet. A last
+    line without its end is still being written, unless the run has ``ended``. Raises OSError where
+    the file is there and can't be read.
+    """
+    if mark.bytes >= MOST_FILE:
+        return Told((), mark)
+    try:
+        handle = _opened(path)
+    except FileNotFoundError:
+        return Told((), mark)
+    except ValueError as error:
+        new = str(error) != mark.trouble
+        return Told((), _ignore(mark, 0, str(error)) if new else mark)
+    with open(handle, "rb", buffering=0) as opened:
+        mark = _found_again(opened, replace(mark, trouble=""))
+        content = os.pread(opened.fileno(), _CHUNK, mark.offset)
+    reader = _Reader(content, known, most, ended and len(content) < _CHUNK)
+    mark = reader.read(mark)
+    if mark.bytes >= MOST_FILE:
+        mark = _ignore(mark, mark.lines + 1, f"more than {MOST_FILE} bytes were told")
+        return Told(tuple(reader.facts), mark)
+    return Told(tuple(reader.facts), mark, reader.stopped or len(content) == _CHUNK)
 
 
 @dataclass
-class Told:
-    """What a file tells. ``ignored`` counts lines; ``first`` says where and why the first was."""
+class _Reader:
+    """Takes lines from what was read of a file. ``whole``: its last line is one without its end."""
 
+    content: bytes
+    known: Progress
+    most: int
+    whole: bool
     facts: list[Progress] = field(default_factory=list)
-    ignored: int = 0
-    first: str = ""
+    stopped: bool = False
 
-    def ignore(self, line: int, why: str) -> None:
-        """Count a line that can't be taken."""
-        self.ignored += 1
-        self.first = self.first or f"line {line}: {why}"
+    def read(self, mark: Mark) -> Mark:
+        """Take lines behind a mark; the mark behind those that were taken."""
+        at = 0
+        while at < len(self.content):
+            if len(self.facts) >= self.most:
+                self.stopped = True
+                break
+            end = self.content.find(b"\n", at)
+            line = self.content[at : end if end >= 0 else None]
+            if end < 0 and len(line) <= MOST_LINE and not (self.whole or mark.is_long):
+                break  # it is still being written
+            mark = self._taken(mark, line, has_end=end >= 0)
+            at += len(line) + (end >= 0)
+        tail = (mark.tail + self.content[:at])[-_TAIL:]
+        return replace(mark, offset=mark.offset + at, bytes=mark.bytes + at, tail=tail)
+
+    def _taken(self, mark: Mark, line: bytes, has_end: bool) -> Mark:
+        if mark.is_long:  # the rest of one that was ignored
+            return replace(mark, is_long=not has_end)
+        mark = replace(mark, lines=mark.lines + 1)
+        if len(line) > MOST_LINE:
+            why = f"it has more than {MOST_LINE} bytes"
+            return replace(_ignore(mark, mark.lines, why), is_long=not has_end)
+        if not line.strip():
+            return mark
+        try:
+            found = check(parse(line.decode()), self.known)
+        except (ValueError, RecursionError):
+            found = "it is not JSON"
+        if isinstance(found, str):
+            return _ignore(mark, mark.lines, found)
+        self.facts.append(found)
+        return mark
 
 
-def read(path: str, run: int, now: float, ended: bool) -> Told:
-    """What a run's trainer told so far; nothing where it told nothing yet.
+def _ignore(mark: Mark, line: int, why: str) -> Mark:
+    """Count a line that can't be taken; line 0 is the file itself."""
+    first = mark.first or f"line {line}: {why}"
+    return replace(mark, ignored=mark.ignored + 1, first=first, trouble="" if line else why)
 
-    ``now`` is the time of facts that tell none. A last line without its end is still being written,
-    unless the run has ``ended``. Raises OSError where the file is there and can't be read.
-    """
-    told = Told()
-    content, more = _content(path, told)
-    lines = content.split(b"\n")
-    last = lines.pop()
-    if ended and not more and last.strip():
-        lines.append(last)
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            _take(told, line, number, Progress("", now, run))
-    if more:
-        told.ignore(len(lines) + 1, f"the file has more than {MOST_FILE} bytes")
-    return told
+
+def _found_again(opened: BinaryIO, mark: Mark) -> Mark:
+    """A mark in a file: at its beginning, unless what was read before is still before it."""
+    there = os.fstat(opened.fileno())
+    file = (there.st_dev, there.st_ino)
+    if file == mark.file:
+        before = os.pread(opened.fileno(), len(mark.tail), mark.offset - len(mark.tail))
+        if before == mark.tail:
+            return mark
+    return replace(mark, file=file, offset=0, tail=b"", is_long=False, lines=0)
+
+
+def _opened(path: str) -> int:
+    """A file, and nothing else: no link, no pipe. Raises ValueError for those."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ValueError(f"the file can't be opened: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ValueError("it is no file")
+    return handle
 
 
 def check(value: object, known: Progress, machine: bool = False) -> Progress | str:
@@ -109,46 +223,6 @@ def append(path: str, name: str, data: Mapping[str, Any], at: float, seq: int = 
 def parse(text: str) -> Any:
     """A JSON value without endless numbers. Raises ValueError or RecursionError."""
     return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-
-
-def about_ignored(told: Told, run: int, now: float, ended: bool) -> Iterator[Progress]:
-    """What is said of lines that were not taken: once when the first comes, once at the end."""
-    if told.ignored:
-        yield Progress(IGNORED, now, run, 0, {"first": told.first})
-        if ended:
-            yield Progress(IGNORED, now, run, 1, {"lines": told.ignored})
-
-
-def _content(path: str, told: Told) -> tuple[bytes, bool]:
-    """The beginning of a file, and whether there is more. Only of a file: no link, no pipe."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return b"", False
-    except OSError as error:
-        told.ignore(0, f"the file can't be opened: {error.strerror}")
-        return b"", False
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        told.ignore(0, "it is no file")
-        return b"", False
-    with open(handle, "rb") as opened:
-        content = opened.read(MOST_FILE + 1)
-    return content[:MOST_FILE], len(content) > MOST_FILE
-
-
-def _take(told: Told, line: bytes, number: int, known: Progress) -> None:
-    if len(line) > MOST_LINE:
-        return told.ignore(number, f"it has more than {MOST_LINE} bytes")
-    try:
-        value = parse(line.decode())
-    except (ValueError, RecursionError):
-        return told.ignore(number, "it is not JSON")
-    found = check(value, known)
-    if isinstance(found, str):
-        return told.ignore(number, found)
-    told.facts.append(found)
-    return None
 
 
 def _finite(text: str) -> float:

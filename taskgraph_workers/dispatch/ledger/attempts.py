@@ -65,7 +65,7 @@ def own(conn: Connection, owner: Owner, now: float) -> tuple[Attempt, ...]:
 
 def keep(conn: Connection, mine: Attempt, until: float) -> Attempt | None:
     """Own it for longer."""
-    return _write(conn, mine, owned_until=until, next_look=until)
+    return _write(conn, mine, owned_until=until, next_look=_unless_at_once(until))
 
 
 def let_go(conn: Connection, mine: Attempt, next_look: float, tries: int = 0) -> Attempt | None:
@@ -73,9 +73,7 @@ def let_go(conn: Connection, mine: Attempt, next_look: float, tries: int = 0) ->
 
     Where it was asked meanwhile that it be canceled, that is at once.
     """
-    look: Any = next_look
-    if mine.cancel_asked_at is None:
-        look = case((attempts.c.cancel_asked_at.is_not(None), AT_ONCE), else_=next_look)
+    look = _unless_at_once(next_look)
     return _write(conn, mine, owner=None, owned_until=0.0, next_look=look, tries=tries)
 
 
@@ -212,6 +210,11 @@ def release_again(conn: Connection, ended: Attempt, next_look: float) -> bool:
     return _held(conn, ended, next_look=next_look, tries=ended.tries + 1, owner=None)
 
 
+def held_on(conn: Connection, ended: Attempt, next_look: float) -> bool:
+    """Go on then with letting go of what it holds; False if it holds nothing."""
+    return _held(conn, ended, next_look=next_look, owner=None)
+
+
 def _held(conn: Connection, ended: Attempt, **values: Any) -> bool:
     held = (attempts.c.key == ended.key, attempts.c.released_at.is_(None))
     return conn.execute(update(attempts).where(*held).values(values)).rowcount == 1
@@ -242,6 +245,11 @@ def _write(conn: Connection, mine: Attempt, **values: Any) -> Attempt | None:
 def storable(reason: str) -> str:
     """A reason as it is kept: it may quote a program, and is made a text for any database."""
     return reason.encode(errors="replace").decode().replace("\0", " ")[:_MOST_REASON]
+
+
+def _unless_at_once(next_look: float) -> Any:
+    """When to look at what is owned, which is at once where that was asked since it was taken."""
+    return case((attempts.c.next_look == AT_ONCE, AT_ONCE), else_=next_look)
 
 
 def _told(mine: Attempt, status: Status) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,15 @@ def insert_new(conn: Connection, table: Table, values: Mapping[str, Any]) -> boo
     if conn.dialect.name == "postgresql":
         return conn.execute(_postgresql_insert(table), values).first() is not None
     return conn.execute(_sqlite_insert(table), values).rowcount == 1
+
+
+def insert_all_new(conn: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert rows but for those whose keys are there; how many are new."""
+    if not rows:
+        return 0
+    if conn.dialect.name == "postgresql":
+        return len(conn.execute(_postgresql_insert(table), rows).all())
+    return conn.execute(_sqlite_insert(table), rows).rowcount
 
 
 # Made once for each table: making a statement costs more than SQLite takes to run it.

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, case, func, select
 
-from taskgraph_workers.dispatch.ledger.dialect import insert_new
+from taskgraph_workers.dispatch.ledger.dialect import insert_all_new, insert_new
 from taskgraph_workers.dispatch.ledger.tables import progress, requests
 from taskgraph_workers.dispatch.ledger.values import Fact
 from taskgraph_workers.dispatch.message import is_deep, valid_id
 from taskgraph_workers.dispatch.model import (
+    DROPPED,
     END_ROWS,
     IMAGES_DOWNLOADED,
     LATEST,
+    MACHINE_ROWS,
+    MOST_FACTS,
     SPELLINGS,
     VM_CREATED,
     VM_DESTROYED,
@@ -45,6 +48,9 @@ _LATEST_FIRST = [
     )
 ]
 
+# What is kept however many facts there are.
+_ALWAYS = {*MACHINE_ROWS, DROPPED}
+
 # How many requests one query names.
 _MANY = 500
 
@@ -58,18 +64,63 @@ def append(conn: Connection, request_id: str, attempt: int, facts: Iterable[Prog
     Those that are known already are left as they are, however late they come. How an attempt
     ended is never taken from here: only a change of its state writes that. A request that is not
     known, or had no such attempt, takes nothing. Nor is a fact taken that no table can show:
-    without a name, with endless or bottomless data, at no time.
+    without a name, with endless or bottomless data, at no time. An attempt has MOST_FACTS; that
+    there were more is one more.
     """
     known = select(requests.c.attempt).where(requests.c.request_id == request_id)
     last = conn.execute(known).scalar_one_or_none()
     if last is None or not 1 <= attempt <= last:
         return 0
-    new = 0
+    rows = []
     for fact in facts:
         name, data = SPELLINGS.get(fact.name, fact.name), _fit_data(fact)
         if data is not None and name not in _ENDS:
-            new += insert_new(conn, progress, _row(request_id, attempt, name, fact, data))
+            rows.append(_row(request_id, attempt, name, fact, data))
+    if not rows:
+        return 0
+    room = MOST_FACTS - _count(conn, request_id, attempt)
+    if len(rows) <= room:
+        return insert_all_new(conn, progress, rows)
+    return _insert_some(conn, rows, room)
+
+
+def is_full(conn: Connection, request_id: str, attempt: int) -> bool:
+    """Whether no more is kept of what is told of an attempt."""
+    return _count(conn, request_id, attempt) >= MOST_FACTS
+
+
+def _count(conn: Connection, request_id: str, attempt: int) -> int:
+    """How many facts an attempt has, up to the most."""
+    of = (progress.c.request_id == request_id, progress.c.attempt == attempt)
+    some = select(progress.c.seq).where(*of).limit(MOST_FACTS).subquery()
+    count: int = conn.execute(select(func.count()).select_from(some)).scalar_one()
+    return count
+
+
+def _insert_some(conn: Connection, rows: Sequence[Mapping[str, Any]], room: int) -> int:
+    """Add as many as there is room for; how many are new. What is the ledger's has room."""
+    new, told = 0, False
+    for row in rows:
+        if new < room or row["name"] in _ALWAYS:
+            new += insert_new(conn, progress, row)
+        elif not told and not _is_there(conn, row):
+            told = True
+            _tell_dropped(conn, row)
     return new
+
+
+def _is_there(conn: Connection, row: Mapping[str, Any]) -> bool:
+    key = (each == row[each.name] for each in progress.primary_key.columns)
+    return conn.execute(select(progress.c.seq).where(*key)).first() is not None
+
+
+def _tell_dropped(conn: Connection, row: Mapping[str, Any]) -> None:
+    """Tell that a fact is left out, once for each attempt."""
+    fact = Progress(DROPPED, row["at"], row["run"], data={"after": MOST_FACTS})
+    there = (progress.c[name] == row[name] for name in ("request_id", "attempt"))
+    found = select(progress.c.seq).where(*there, progress.c.name == DROPPED).limit(1)
+    if conn.execute(found).first() is None:
+        write(conn, row["request_id"], row["attempt"], fact)
 
 
 def write(conn: Connection, request_id: str, attempt: int, fact: Progress) -> bool:

@@ -69,6 +69,19 @@ def unheard(conn: Connection, mine: Sequence[tuple[Attempt, float]], now: float)
             attempts.let_go(conn, changed, next_look, each.tries + 1)
 
 
+def told(
+    conn: Connection,
+    ended: Attempt,
+    facts: Sequence[Progress],
+    ephemeral: bool,
+    now: float,
+    next_look: float,
+) -> None:
+    """Some of what was told of it last; there is more, so it is taken again then."""
+    tell(conn, ended, facts, ephemeral, now)
+    attempts.held_on(conn, ended, next_look)
+
+
 def released(
     conn: Connection, ended: Attempt, facts: Sequence[Progress], ephemeral: bool, now: float
 ) -> bool:

@@ -147,6 +147,39 @@ def test_the_last_facts_are_those_that_are_shown_last(ledger: Ledger):
         assert ledger.see(progress.reached, "r1", besides) == (wanted[-1] if wanted else None)
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> int:
+    """An attempt has few facts at most."""
+    monkeypatch.setattr(progress, "MOST_FACTS", 5)
+    return 5
+
+
+def test_an_attempt_has_not_facts_without_end(ledger: Ledger, few: int):
+    """So many, and one that says once that there were more; machines have theirs always."""
+    ask(ledger)
+    ask(ledger, "r2")
+    facts = [Progress("step", NOW + seq, seq=seq) for seq in range(2 * few)]
+    assert append(ledger, *facts[:3]) == 3
+    assert not ledger.see(progress.is_full, "r1", 1)
+    assert append(ledger, *facts) == 2
+    assert ledger.see(progress.is_full, "r1", 1)
+    assert append(ledger, *facts, Progress("trainingVmDestroyed", NOW + 1)) == 1
+    assert append(ledger, Progress("step", NOW, run=1)) == 0
+    wanted = ["step"] * few + ["progressFactsDropped", "trainingVmDestroyed"]
+    assert names(ledger) == wanted
+    assert append(ledger, *facts[:few], request_id="r2") == few
+
+
+def test_what_is_told_again_is_not_dropped(ledger: Ledger, few: int):
+    """A dispatcher that begins anew tells all; none of that is too much."""
+    ask(ledger)
+    facts = [Progress("step", NOW, seq=seq) for seq in range(few)]
+    assert append(ledger, *facts) == few
+    assert append(ledger, *facts) == 0
+    assert append(ledger, *facts, *facts) == 0
+    assert names(ledger) == ["step"] * few
+
+
 WRITER = """
 import sys
 from ledgers import NOW
