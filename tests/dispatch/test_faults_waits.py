@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,23 @@ def test_a_fault_of_the_ledger_during_a_rest_ends_no_dispatcher(
     assert "the ledger: the ledger is away" in world.said.getvalue()
     assert faults == []
     world.close()
+
+
+@pytest.mark.parametrize("status", [Status("running", 0, "vm-1", "news"), Status("unknown")])
+def test_a_cancellation_that_comes_during_a_look_is_not_put_off(world: World, status: Status):
+    """Whatever that look tells: the executor is told with the next one, which is at once."""
+    world.send("r1")
+    world.turns(2, after_s=1000.0)
+    poll = world.service.poll
+
+    def asked_meanwhile(handles: Iterable[str]) -> Mapping[str, Status]:
+        world.service.poll = poll  # type: ignore[method-assign]
+        world.ledger.do(attempts.ask_cancel, "r1", world.clock.now)
+        return dict.fromkeys(handles, status)
+
+    world.service.poll = asked_meanwhile  # type: ignore[method-assign]
+    world.turns(2, after_s=0.0)
+    assert world.states() == {"r1": "canceled"}
 
 
 def _problem() -> tuple[object, ...]:

@@ -188,9 +188,8 @@ class Ledgers(RuleBasedStateMachine):
         look = self.now + after_s
         self.check(self.ledger.do(attempts.let_go, mine, look), real is not None)
         if real:
-            unseen = real.cancel is not None and mine.cancel_asked_at is None
             real.owner, real.owned_until = None, 0.0
-            real.next_look = 0.0 if unseen else look
+            real.next_look = look if real.next_look else 0.0
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -199,7 +198,8 @@ class Ledgers(RuleBasedStateMachine):
         until = self.now + FOR_S
         self.check(self.ledger.do(attempts.keep, mine, until), real is not None)
         if real:
-            real.owned_until = real.next_look = until
+            real.owned_until = until
+            real.next_look = until if real.next_look else 0.0
 
     @rule(request_id=IDS)
     def cancel(self, request_id: str) -> None:
