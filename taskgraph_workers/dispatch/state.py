@@ -40,6 +40,12 @@ _FOLDER = "sqlite"
 _SECRET = re.compile(r"pass|pwd|secret|token|key|sig|credential", re.IGNORECASE)
 _HIDDEN = "***"
 
+#: The host's part of a URL that names no user.
+_PORT = re.compile(r"^([^:]*|\[[^]]*\])(:\d*)?$")
+
+#: A name and its value, in a query or, as in connection strings of Azure, behind a semicolon.
+_PAIR = re.compile(r"(?:^|[?&;])([^&;=?/]+)=([^&;#]*)")
+
 
 @dataclass(frozen=True)
 class State:
@@ -55,7 +61,7 @@ class State:
 
 
 def state_of(options: Mapping[str, str | None], environ: Mapping[str, str] = os.environ) -> State:
-    """What options say, else the environment, else nobody.
+    """What options say, else the environment, else None.
 
     ``options`` are ``state``, ``database``, ``broker`` and ``executor``, None where not given.
     Raises WorkersError for a password among them, and for a URL that is none.
@@ -117,11 +123,12 @@ def _secrets(url: str) -> list[str]:
         parts = urlsplit(url)
     except ValueError:
         return [url]
+    if "@" in url and "@" not in parts.netloc and not _PORT.search(parts.netloc):
+        return [url]  # a password with a / ? or # in it, which ends the host's part of a URL
     # The last @ parts it from the host, and the first : from the user.
     user, at, _ = parts.netloc.rpartition("@")
     found = [user.partition(":")[2]] if at else []
-    query = re.findall(r"([^&;=?]+)=([^&;#]*)", parts.query)
-    found += [value for name, value in query if _SECRET.search(name)]
+    found += [value for name, value in _PAIR.findall(url) if _SECRET.search(name)]
     return [each for each in found if each]
 
 

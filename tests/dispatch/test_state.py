@@ -69,6 +69,20 @@ def test_a_password_is_taken_from_the_environment_only(name: str):
         ("azure://queue?sas_token=abc&x=1", "azure://queue?sas_token=***&x=1"),
         ("redis://host/0?password=abc", "redis://host/0?password=***"),
         ("http://[::1", "***"),
+        ("amqp://me:p/x@host/", "***"),
+        ("amqp://me:p#x@host/", "***"),
+        ("AccountKey=abc==;x=1", "AccountKey=***;x=1"),
+        ("sqlite:////srv/key=1", "sqlite:////srv/key=1"),
+        (
+            "amqp://host:5672/vhost?mail=me@example.com",
+            "amqp://host:5672/vhost?mail=me@example.com",
+        ),
+        ("amqp://[::1]:5672/@vhost", "amqp://[::1]:5672/@vhost"),
+        ("sqlite:////srv/me@here/a:b", "sqlite:////srv/me@here/a:b"),
+        (
+            "Endpoint=sb://ns.example.net/;SharedAccessKey=YWJj==",
+            "Endpoint=sb://ns.example.net/;SharedAccessKey=***",
+        ),
     ],
 )
 def test_what_is_secret_in_a_url_is_not_shown(url: str, shown: str):
