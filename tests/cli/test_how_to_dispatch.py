@@ -9,17 +9,22 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 import yaml
+from local_jobs import job
 from trainings import Site
 
 from taskgraph_workers.config import check
 from taskgraph_workers.dispatch import message
+from taskgraph_workers.dispatch.executors.command import env_file
+from taskgraph_workers.dispatch.executors.progress_file import IGNORED
 from taskgraph_workers.dispatch.ledger import queries
 from taskgraph_workers.dispatch.ledger.database import open_ledger
 from taskgraph_workers.dispatch.model import (
+    DROPPED,
     END_ROWS,
     IMAGES_DOWNLOADED,
     MACHINE_ROWS,
@@ -27,7 +32,7 @@ from taskgraph_workers.dispatch.model import (
     Message,
 )
 from tests.graph.support import ROOT
-from tests.pages import Reader, trainer
+from tests.pages import File, Reader, steps, trainer
 
 DOCS = ROOT / "docs"
 SERVICE = DOCS / "how-to" / "run-dispatch-as-a-service.md"
@@ -48,6 +53,46 @@ def reader(tmp_path: Path, pytestconfig: pytest.Config) -> Reader:
 def test_a_page_on_trainings(page: str, reader: Reader):
     """What it has its reader write works, and each command prints what is shown."""
     assert reader.follow(DOCS / "how-to" / f"{page}.md")
+
+
+LAB = 'echo "$3 would train with $TRAINING_IMAGES_CONTAINER"'
+
+
+@pytest.mark.parametrize(
+    ("trainer_does", "wanted", "code", "said"),
+    [
+        (LAB, {}, 0, "a/b would train with images"),
+        ("echo oops >&2; exit 3", {}, 3, "oops"),
+        ("false", {}, 1, ""),
+        (LAB, {"GPUS": {"detect": "gpu-indices"}}, 69, "no GPU"),
+    ],
+)
+def test_how_a_training_of_the_lab_ends(
+    tmp_path: Path, trainer_does: str, wanted: dict[str, dict[str, str]], code: int, said: str
+):
+    """Its code is told, and what was said is kept: of a trainer, or where the env file ends it."""
+    page = DOCS / "how-to" / "plug-in-your-machines.md"
+    scripts = [s.text for s in steps(page) if isinstance(s, File) and s.name == "lab.sh"]
+    assert LAB in scripts[0]
+    (tmp_path / "lab.sh").write_text(scripts[0].replace(LAB, trainer_does))
+    asked = job(env={"TRAINING_IMAGES_CONTAINER": "images"}, detect=wanted)
+    (tmp_path / "env-file").write_text(env_file(asked))
+    environ = {"PATH": f"{ROOT / 'tests' / 'stand_ins' / 'no-devices'}:/usr/bin:/bin"}
+
+    def lab(*words: str) -> str:
+        return subprocess.run(
+            ["sh", "lab.sh", *words], cwd=tmp_path, env=environ, check=True, text=True,
+            stdout=subprocess.PIPE,
+        ).stdout  # fmt: skip
+
+    lab("start", "tw-1", "a/b", "env-file")
+    limit = time.monotonic() + 30
+    while (told := lab("poll", "tw-1").strip()) == "running":
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    phase = "failed" if code else "succeeded"
+    assert json.loads(told) == {"phase": phase, "machine": "tw-1", "exit_code": code}
+    assert said in (tmp_path / "jobs" / "tw-1" / "output").read_text()
 
 
 def test_the_training_of_the_readme(reader: Reader):
@@ -114,7 +159,7 @@ def test_the_fields_of_an_end_message():
 def test_the_names_of_progress():
     """All that have a meaning to more than one trainer are on the page."""
     known = {*END_ROWS.values(), *MACHINE_ROWS, IMAGES_DOWNLOADED, "modelIteration1Done"}
-    assert first_cells(MESSAGES, "Progress") == known | {"progressLinesIgnored"}
+    assert first_cells(MESSAGES, "Progress") == known | {IGNORED, DROPPED}
     assert all(f"`{other}`" in MESSAGES.read_text("utf-8") for other in SPELLINGS)
 
 
