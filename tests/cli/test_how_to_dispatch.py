@@ -64,8 +64,9 @@ LAB = 'echo "$3 would train with $TRAINING_IMAGES_CONTAINER"'
         (LAB, {}, 0, "a/b would train with images"),
         ("echo oops >&2; exit 3", {}, 3, "oops"),
         ("false", {}, 1, ""),
-        (LAB, {"GPUS": {"detect": "gpu-indices"}}, 69, "no GPU"),
+        (LAB, {"GPUS": {"detect": "gpu-indices"}}, 69, "GPUS: nvidia-smi failed"),
     ],
+    ids=["well", "with a code", "in silence", "before it starts"],
 )
 def test_how_a_training_of_the_lab_ends(
     tmp_path: Path, trainer_does: str, wanted: dict[str, dict[str, str]], code: int, said: str
