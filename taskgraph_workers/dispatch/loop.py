@@ -191,8 +191,17 @@ class Loop:
         """Look at what runs, then start what waits, of the attempts that are due."""
         mine = self.means.ledger.do(attempts.own, self.means.owner(), now)
         by_executor = sorted(mine, key=lambda each: each.executor)
-        for _, some in groupby(by_executor, key=lambda each: each.executor):
-            self._work_at(tuple(some))
+        for name, some in groupby(by_executor, key=lambda each: each.executor):
+            theirs = tuple(some)
+            try:
+                self._work_at(theirs)
+            except LedgerError:
+                raise
+            except Exception as error:
+                # Its answers make no sense, so nothing is known of its jobs. Others' go on.
+                self.means.unforeseen(f"working with {name} failed", error)
+                later = [(each, self.means.later(each.tries)) for each in theirs]
+                self.means.ledger.do(steps.unheard, later, self.means.clock())
         return len(mine)
 
     def _work_at(self, mine: Sequence[Attempt]) -> None:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dispatching import World, down
-from ledgers import NOW, program
+from dispatching import Service, World, down
+from ledgers import NOW, body, judge, program
 from sqlalchemy import Connection, event
 from trainings import Site
 
 from taskgraph_workers.dispatch.brokers.base import BrokerDown
 from taskgraph_workers.dispatch.brokers.external import External
-from taskgraph_workers.dispatch.ledger import attempts, queries
+from taskgraph_workers.dispatch.ledger import attempts, queries, steps
 from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.files import NAME
 from taskgraph_workers.dispatch.means import Pace
-from taskgraph_workers.dispatch.model import Status
+from taskgraph_workers.dispatch.model import Progress, Status
 from tests.dispatch.test_faults_broker import Queue
 
 
@@ -132,6 +133,39 @@ def test_a_cancellation_that_comes_during_a_look_is_not_put_off(world: World, st
     world.service.poll = asked_meanwhile  # type: ignore[method-assign]
     world.turns(2, after_s=0.0)
     assert world.states() == {"r1": "canceled"}
+
+
+def test_unforeseen_failures_count_in_a_row(world: World, monkeypatch: pytest.MonkeyPatch):
+    """A training of weeks does not end by five that were hours apart."""
+    world.send("r1")
+    world.turns(3)
+    (told,) = world.service.told.values()
+    for number in range(6):
+        told.append(Progress(f"reached{number}", world.clock.now))
+        with monkeypatch.context() as broken:
+            broken.setattr(steps, "settled", lambda *_: 1 / 0)
+            world.turns()
+        world.turns(5, after_s=3600.0)
+    assert "ZeroDivisionError" in world.said.getvalue()
+    assert (world.states(), world.service.canceled) == ({"r1": "running"}, set())
+
+
+@pytest.mark.parametrize("answer", [None, {}.fromkeys])
+def test_an_executor_whose_answers_make_no_sense_stops_no_other(world: World, answer: object):
+    """Nothing is known of its jobs, so they go on (P9); those of another start and end."""
+    world.send("r1")
+    world.turns(2)
+    other = Service("other")
+    loop = world.dispatcher(executors={"local": world.service, "other": other})
+    world.service.poll = lambda asked: answer and answer(asked)  # type: ignore
+    world.turns(3, loop, after_s=10.0)
+    assert world.states() == {"r1": "running"}
+    assert world.request().unheard_since is not None
+    theirs = replace(judge(body("r2")), executor="other")  # type: ignore[type-var]
+    loop.intake = replace(loop.intake, judge=lambda _: theirs)  # type: ignore[arg-type,return-value]
+    world.send("r2")
+    world.turns(3, loop, after_s=10.0)
+    assert world.states() == {"r1": "running", "r2": "running"}
 
 
 def _problem() -> tuple[object, ...]:

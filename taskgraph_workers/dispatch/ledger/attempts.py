@@ -254,7 +254,7 @@ def _unless_at_once(next_look: float) -> Any:
 
 def _told(mine: Attempt, status: Status) -> dict[str, Any]:
     """What a status says of the run; an earlier run than the one that is known says nothing."""
-    told: dict[str, Any] = {"unheard_since": None}
+    told: dict[str, Any] = {"unheard_since": None, "failures": 0}
     if status.run >= mine.run:
         told["run"] = status.run
         if status.machine or status.run > mine.run:

@@ -49,8 +49,8 @@ class Attempt:
     """One attempt at a request. ``owner`` is the token that its owner's writes are checked by.
 
     ``run`` counts starts from 0, ``tries`` calls that led nowhere since the last that did,
-    ``failures`` those that failed in a way nobody knows. What it holds at its executor is let go of
-    after its end, at ``released_at``.
+    ``failures``, since then, too, those that failed in a way nobody knows. What it holds at its
+    executor is let go of after its end, at ``released_at``.
     """
 
     request_id: str
