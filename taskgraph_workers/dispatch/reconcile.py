@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from taskgraph_workers.dispatch.executors.base import Executor, Portion, Unreachable
+from taskgraph_workers.dispatch.executors.base import AskedToGo, Executor, Portion, Unreachable
 from taskgraph_workers.dispatch.executors.progress_file import IGNORED
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.hearing import TURN_S, Hearing
@@ -185,6 +185,11 @@ def release(means: Means) -> int:
             _told_last(means, hearing, executor, ended)
         except LedgerError:
             raise
+        except AskedToGo as error:
+            means.say.warn("not let go of yet", ended.request_id, reason=str(error))
+            assert executor is not None
+            told = (ended, executor.ephemeral, means.clock(), means.later(ended.tries))
+            means.ledger.do(steps.asked_to_go, *told)
         except Exception as error:
             _still_held(means, ended, error)
     return len(held)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from dispatching import Service, World, down
 
-from taskgraph_workers.dispatch.executors.base import Impossible
+from taskgraph_workers.dispatch.executors.base import AskedToGo, Impossible
 from taskgraph_workers.dispatch.ledger import attempts, machines, queries
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.means import Pace
@@ -71,6 +71,20 @@ def test_what_a_job_holds_is_let_go_of_and_what_was_told_last_is_taken(world: Wo
     assert world.ledger.see(*overdue) == ()
     assert world.loop.is_idle()
     assert world.service.calls["release"] == 3
+
+
+def test_it_is_kept_since_when_a_machine_was_asked_to_go(world: World):
+    """From the first time on, however often it is asked."""
+    world.send("r1")
+    world.turns(2)
+    world.service.end()
+    world.service.before["release"] = [AskedToGo("still there"), AskedToGo("still there"), down()]
+    asked_at = world.clock.now
+    world.turns(10)
+    assert world.service.calls["release"] == 4
+    (left,) = world.ledger.see(machines.overdue, world.clock.now, 0.0)
+    assert left.stop_asked_at == asked_at
+    assert world.facts()[-1] == "trainingVmStopping"
 
 
 def test_a_rejected_message_ends_for_its_sender_and_frees_its_id(world: World):

@@ -20,6 +20,10 @@ class NotNow(Unreachable):
     """A job that can't be started at present, where others may be: these need not wait for it."""
 
 
+class AskedToGo(Unreachable):
+    """What an ended job holds was asked to go, and may still be there: ask again later."""
+
+
 class Impossible(Exception):
     """A job that can never run here (malformed, refused for good): the reason, as a sentence."""
 
@@ -76,7 +80,8 @@ class Executor(Protocol):
         """Let go of what an ended job holds, such as a machine made for it.
 
         Called once its end is recorded, and again until that succeeds: until then the executor must
-        be able to say how it ended. No error where there is nothing. Raises Unreachable.
+        be able to say how it ended. No error where there is nothing. Raises Unreachable, and
+        AskedToGo where that much was done.
         """
 
 

@@ -39,7 +39,12 @@ from typing import Any, Callable
 
 from taskgraph_workers import detect
 from taskgraph_workers.dispatch.executors import processes, progress_file, starts
-from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable, trainer_env
+from taskgraph_workers.dispatch.executors.base import (
+    AskedToGo,
+    Impossible,
+    Unreachable,
+    trainer_env,
+)
 from taskgraph_workers.dispatch.executors.call import Answer, call
 from taskgraph_workers.dispatch.model import VM_DESTROYED, Job, Progress, Status
 from taskgraph_workers.model import Commands
@@ -170,7 +175,7 @@ class CommandExecutor:
     def release(self, handle: str) -> None:
         """Have its machine let go of, until there is none.
 
-        Raises Unreachable as long as there is one.
+        Raises AskedToGo as long as there may be one, Unreachable where nobody could be asked.
         """
         self._told.pop(handle, None)
         if not self.commands.release:
@@ -178,9 +183,16 @@ class CommandExecutor:
         found = self._found(handle)
         if found is not None:
             self._ask("release", handle, found)
-            if self._found(handle) is not None:
-                raise Unreachable(f"{self.name}: it was asked to go, and is still there")
+            self._see_gone(handle)
         self._gone[handle] = self.clock()
+
+    def _see_gone(self, handle: str) -> None:
+        try:
+            is_there = self._found(handle) is not None
+        except Unreachable as error:
+            raise AskedToGo(str(error)) from None
+        if is_there:
+            raise AskedToGo(f"{self.name}: it was asked to go, and is still there")
 
     def _ask(self, what: str, key: str, found: str) -> None:
         try:

@@ -82,6 +82,17 @@ def told(
     attempts.held_on(conn, ended, next_look)
 
 
+def asked_to_go(
+    conn: Connection, ended: Attempt, ephemeral: bool, now: float, next_look: float
+) -> None:
+    """Its machine was asked to go, and may be there: it is asked again then."""
+    data = {} if ended.machine is None else {_MACHINE: ended.machine}
+    fact = Progress(VM_STOPPING, now, ended.run, data=data)
+    if progress.append(conn, ended.request_id, ended.attempt, [fact]):
+        _machine(conn, ended, fact, ephemeral)
+    attempts.release_again(conn, ended, next_look)
+
+
 def released(
     conn: Connection, ended: Attempt, facts: Sequence[Progress], ephemeral: bool, now: float
 ) -> bool:

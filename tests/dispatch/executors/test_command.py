@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from local_jobs import job
 
-from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable
+from taskgraph_workers.dispatch.executors.base import AskedToGo, Impossible, Unreachable
 from taskgraph_workers.dispatch.executors.command import (
     CommandExecutor,
     env_file,
@@ -244,7 +244,7 @@ def test_cancel_and_release(site: Site):
     site.answers(find="i-1")
     executor.cancel(KEY)
     assert site.calls[-1] == ["cancel", "i-1"]
-    with pytest.raises(Unreachable, match="still there"):
+    with pytest.raises(AskedToGo, match="still there"):
         executor.release(KEY)
     assert ["release", "i-1"] in site.calls
     site.answers(find="-rf")
