@@ -2,7 +2,8 @@
 
 Whoever works on an attempt owns it for a time, by a token that no other has. Every function that
 takes an :class:`Attempt` gives back the attempt as it is then, or None where the token, or the
-state, is no longer what is in the ledger: somebody else has it, and nothing was changed.
+state, is no longer what is in the ledger: somebody else has it, and nothing was changed. But for
+those about what an ended one holds: letting go of that twice does no harm, and no token is asked.
 """
 
 from __future__ import annotations
