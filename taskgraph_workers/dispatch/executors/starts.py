@@ -20,6 +20,11 @@ MOST = 10
 #: not pass by itself, but a runtime that was killed looks the same, so it is tried once more.
 REFUSED, MOST_REFUSED = {126, 127}, 2
 
+#: What a training ends with where most likely no trainer ran: that, as shells and engines say it,
+#: and 69 (EX_UNAVAILABLE of sysexits.h), where a value could not be found out before. Why is in
+#: the last words then.
+BEFORE = {*REFUSED, 69}
+
 _LONGEST_S = 300.0
 _TAIL, _MOST_TEXT, _SHORTEST_SECRET = 8192, 300, 4
 

@@ -92,6 +92,7 @@ class Training:
         self.mark = self.folder.at(files.run_name(run))
         self.why = ""
         self.has_begun = False
+        self.since = 0  # where its output begins
         self.kill_at = float("inf")
         limit = job["max_run_time_s"]
         self.until = time.monotonic() + limit if limit else float("inf")
@@ -106,7 +107,7 @@ class Training:
         if not self.job["fetch"]:
             return None
         self.over.tell(CLAIMED)
-        since = self._printed()
+        self.since = self._printed()
         try:
             fetching = self._popen(self.job["fetch"])
         except OSError as error:
@@ -119,12 +120,12 @@ class Training:
             return Became("canceled", None, "it never ran")
         if self.why:
             return Became(*self._outcome(code))
-        return self._never(since) if code else None
+        return self._never() if code else None
 
     def run(self) -> Became:
         """Run it; what became of it."""
         self.has_begun = True
-        since = self._printed()
+        self.since = self._printed()
         try:
             trainer = Witness(lambda: self._popen(self.job["argv"]), Keep(self._record, self.lock))
         except OSError as error:
@@ -132,7 +133,7 @@ class Training:
         reach("trainer-started")
         code = self._watch(trainer)
         if self.container is not None:
-            return self._contained(self.container, None if trainer.is_lost else code, since)
+            return self._contained(self.container, None if trainer.is_lost else code)
         processes.kill_group(trainer.pid, signal.SIGKILL)
         return self._given_up() if trainer.is_lost else self._over(code)
 
@@ -176,17 +177,22 @@ class Training:
         what = error.filename or argv[0]
         return Became("failed", code, f"{what} can't be started: {error.strerror}")
 
-    def _never(self, since: int, code: int | None = None) -> Became:
+    def _never(self, code: int | None = None) -> Became:
         """Its engine started nothing: why, in its own words."""
-        secrets = [value for name, value in self.job["env"].items() if name != IMAGE]
-        said = starts.last_words(self.folder.at(files.OUTPUT), since, secrets)
-        reason = f"{self.job['engine']} could not start it: {said or 'it did not say why'}"
+        said = self._last_words() or "it did not say why"
+        reason = f"{self.job['engine']} could not start it: {said}"
         return Became(NEVER, code if code in starts.REFUSED else None, reason)
+
+    def _last_words(self) -> str:
+        secrets = [value for name, value in self.job["env"].items() if name != IMAGE]
+        return starts.last_words(self.folder.at(files.OUTPUT), self.since, secrets)
 
     # --- from where another supervisor was lost ---
 
     def resume(self, marker: Mapping[str, Any]) -> Became:
         """Go on with a run that another supervisor has begun; what became of it."""
+        # Where the output of a later run begins nobody knows any more.
+        self.since = 0 if self.number == 0 else sys.maxsize
         if self.container is None:
             return self._given_up()
         known = self.folder.read(end_name(self.number))
@@ -204,7 +210,7 @@ class Training:
         if found.status not in ALIVE | OVER:
             # Its engine's client might be about to start it. From here on it is or it is not.
             processes.kill_all_with(MARK, self.mark)
-        return self._contained(self.container, None, sys.maxsize)
+        return self._contained(self.container, None)
 
     def _given_up(self) -> Became:
         """How its witness said that it ended; else nobody ever will, and it is lost."""
@@ -260,16 +266,16 @@ class Training:
             return "shutdown"
         return "overdue" if now >= self.until else ""
 
-    def _contained(self, container: Container, code: int | None, since: int) -> Became:
+    def _contained(self, container: Container, code: int | None) -> Became:
         """How a container ended: its engine's client may end before it, for reasons of its own.
 
-        ``code`` is the client's, None where nobody knows; ``since`` is where its output begins.
+        ``code`` is the client's, None where nobody knows.
         """
         status = GONE
         while True:
             found = container.state()
             if found is not None and found.status == GONE:
-                return self._gone(container, code, since, status)
+                return self._gone(container, code, status)
             status = found.status if found is not None else status
             if found is None:
                 pass
@@ -298,7 +304,7 @@ class Training:
         reach("container-removed")
         return became
 
-    def _gone(self, container: Container, code: int | None, since: int, last: str) -> Became:
+    def _gone(self, container: Container, code: int | None, last: str) -> Became:
         """There is no container: there never was, it was never started, or others removed it.
 
         ``last`` is how it was when it was last seen.
@@ -309,7 +315,7 @@ class Training:
         if last == CREATED or not container.was_made() or has_failed:
             # A client that was killed may have left its name behind, where nothing lists it.
             container.remove()
-            return self._never(since, code)
+            return self._never(code)
         return LOST if code is None or code < 0 else self._over(code)
 
     def _over(self, code: int) -> Became:
@@ -341,7 +347,10 @@ class Training:
             return "succeeded", 0, ""
         if code < 0:
             return "failed", shown, f"it was killed by {_signal_name(-code)}"
-        return "failed", shown, f"it ended with exit code {shown}"
+        said = self._last_words() if code in starts.BEFORE else ""
+        # What finds values out, before the trainer, says first who it is.
+        why = f": {said.replace('taskgraph-workers: ', '', 1)}" if said else ""
+        return "failed", shown, f"it ended with exit code {shown}{why}"
 
 
 def _signal_name(number: int) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from local_jobs import Bench, job
 
+from taskgraph_workers import detect
 from taskgraph_workers.dispatch.executors.base import Impossible, Unreachable
 from taskgraph_workers.dispatch.executors.local import LocalExecutor
 from taskgraph_workers.dispatch.message import key_of
@@ -50,10 +51,15 @@ def test_a_second_start_of_a_key(bench: Bench):
     assert bench.said == ["start 0", "end 0"]
 
 
+SHELL_SAYS = "it ended with exit code 127: a: not ..."
+
+
 @pytest.mark.parametrize(
     ("command", "code", "reason"),
     [
-        (("sh", "-c", "exit 3"), 3, "it ended with exit code 3"),
+        (("sh", "-c", "echo so; exit 3"), 3, "it ended with exit code 3"),
+        (("sh", "-c", "exit 126"), 126, "it ended with exit code 126"),
+        (("sh", "-c", "echo no; echo 'a: not sssecret'; exit 127"), 127, SHELL_SAYS),
         (("sh", "-c", "kill -KILL $$"), 137, "it was killed by SIGKILL"),
         (("sh", "-c", "kill -TERM $$"), 143, "it was killed by SIGTERM"),
         (("no-such-program",), 127, "no-such-program can't be started: No such file or directory"),
@@ -63,7 +69,7 @@ def test_a_second_start_of_a_key(bench: Bench):
 def test_a_job_that_fails(bench: Bench, command: tuple[str, ...], code: int, reason: str):
     """Its exit code as a shell says it, and why. It is not tried again, whatever retries say."""
     executor = bench.executor(*command)
-    executor.submit(job(retries=3))
+    executor.submit(job(retries=3, env={"TRAINING_IMAGES_CONTAINER": "sssecret"}))
     assert bench.ended(executor) == Status("failed", 0, executor.machine, reason, code)
     assert bench.ended(executor).run == 0
     assert len(bench.at().runs()) == 1
@@ -97,7 +103,9 @@ def test_values_only_the_machine_knows(bench: Bench, monkeypatch: pytest.MonkeyP
     assert bench.ended(executor).phase == "succeeded"
     assert Path(bench.at().at("output.log")).read_text().endswith("0 1 2,99,a b $(c)\n")
     executor.submit(job(2, detect={"GPUS": {"detect": "gpu-count", "at-least": 8}}))
-    assert bench.ended(executor, 2).exit_code == 69
+    ended = bench.ended(executor, 2)
+    assert ended.exit_code == detect.NOT_FOUND
+    assert ended.reason.startswith("it ended with exit code 69: GPUS: 3 GPUs ")
 
 
 def test_what_others_on_the_machine_can_see(bench: Bench):

@@ -120,6 +120,12 @@ def test_a_real_image_that_can_not_be_had(bench: Bench, environ: dict[str, str])
     assert "localhost:1/tw-test/none:1" in status.reason
     executor.cancel(KEY)
     assert bench.ended(executor).phase == "canceled"
+    gone = Dispatch(engine="podman", engine_options=("--rm", "--entrypoint", "/no"))
+    executor = LocalExecutor(bench.state, gone, environ)
+    executor.submit(job(3, image=IMAGE))
+    ended = bench.ended(executor, 3)
+    assert (ended.phase, ended.exit_code) == ("failed", 127)
+    assert ended.reason.startswith("it ended with exit code 127: Error: ")
     options = ("--entrypoint", '["/bin/sh", "-c", "exit 125"]')
     executor = LocalExecutor(
         bench.state, Dispatch(engine="podman", engine_options=options), environ
