@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import dispatch_output
 from taskgraph_workers.cli.dispatch_state import STYLES, stamped, when
-from taskgraph_workers.cli.layout import Cell, Styled
+from taskgraph_workers.cli.layout import GAP, Cell, Part, Styled, width_of, wrap
 from taskgraph_workers.cli.output import Output
 
 if TYPE_CHECKING:
     from taskgraph_workers.dispatch.ledger.values import Fact, Request
+
+
+# How wide the id of a request is that no image gives way for: as wide as a UUID.
+_USUAL_ID = 36
+
+# As much of a digest as git shows of one.
+_SHORT_DIGEST = 7
 
 
 @dataclass(frozen=True)
@@ -41,14 +48,36 @@ def show(args: argparse.Namespace, shown: Sequence[Shown], output: Output) -> No
 
 
 def show_many(shown: Iterable[Shown], output: Output) -> None:
-    """Print a table of them."""
+    """Print a table of them; without their images where there is no room for these."""
+    shown = list(shown)
+    heads = ("request", "state", "sku", "image", "so far")
+    cells = [_cells(each) for each in shown]
+    natural = [max(map(width_of, column)) for column in zip(heads, *cells)]
+    natural[0] = min(natural[0], _USUAL_ID)
+    wide = sum(natural) + GAP * (len(heads) - 1) > output.width
+    kept = [at for at in range(len(heads)) if not (wide and heads[at] == "image")]
     rows: list[list[Cell]] = []
-    for each in shown:
-        request = each.request
-        row = [request.sku or "", request.image or "", so_far(each)]
-        rows.append([request.request_id, _state(request), *row])
-        rows += [[f"  {note}"] for note in notes(request)]
-    output.table(rows, ("request", "state", "sku", "image", "so far"))
+    for each, words in zip(shown, cells):
+        styled: list[Cell] = [words[0], _state(each.request), *words[2:]]
+        rows.append([styled[at] for at in kept])
+        rows += [[f"  {note}"] for note in notes(each.request)]
+    output.table(rows, [heads[at] for at in kept])
+
+
+def _cells(shown: Shown) -> tuple[str, ...]:
+    request = shown.request
+    image = image_name(request.image or "")
+    return request.request_id, request.state, request.sku or "", image, so_far(shown)
+
+
+def image_name(image: str) -> str:
+    """An image without its digest, which fills a line; what is not to be mistaken shows it whole.
+
+    >>> image_name("me/trainer:2@sha256:0123456789ab")
+    'me/trainer:2@0123456'
+    """
+    name, _, digest = image.partition("@")
+    return f"{name}@{digest.rpartition(':')[2][:_SHORT_DIGEST]}" if digest else name
 
 
 def _print_one(args: argparse.Namespace, shown: Shown, output: Output) -> None:
@@ -68,7 +97,7 @@ def show_head(
     ``whole``: its path stands on one line, whatever the width, so that it can be copied.
     """
     file = dispatch_output.file_of(args, request)
-    said: dict[str, Cell | None] = {
+    said: dict[str, Part | None] = {
         "state": _state(request),
         "": "; ".join(notes(request)),
         "sku": request.sku,
@@ -84,13 +113,19 @@ def show_head(
         "ended": when(request.ended_at),
     }
     output.line(Styled(request.request_id, "bold"))
-    rows = [[name, value] for name, value in said.items() if value]
     if file is not None and not whole:
-        rows.append(["output", dispatch_output.near(file)])
+        said["output"] = dispatch_output.near(file)
+    names = max(len(name) for name, value in said.items() if value)
+    # Wrapped here, so that no name gives way for a value that has no blank.
+    room = output.width - 2 - names - GAP
+    rows: list[list[Cell]] = [
+        [name, list(wrap([value if isinstance(value, Styled) else Styled(value)], room))]
+        for name, value in said.items()
+        if value
+    ]
     output.table(rows, indent=2)
     if file is not None and whole:
-        width = max(len(str(name)) for name, _ in rows)
-        output.whole_line(f"  {'output':{width}}  {dispatch_output.near(file)}")
+        output.whole_line(f"  {'output':{names}}  {dispatch_output.near(file)}")
     return file
 
 
@@ -99,18 +134,21 @@ def show_facts(shown: Shown, output: Output) -> None:
     left_out = shown.count - len(shown.facts)
     if left_out:
         output.line("  ", Styled(f"{left_out} earlier facts: --json has them all", "dim"))
-    rows = [_fact_row(fact) for fact in shown.facts]
+    rows = [_fact_row(fact, shown.request) for fact in shown.facts]
     output.table(rows, ("time", "so far", "run", ""), indent=2)
 
 
-def _fact_row(fact: Fact) -> list[Cell]:
+def _fact_row(fact: Fact, request: Request) -> list[Cell]:
     told = fact.progress
-    return [when(told.at), told.name, str(told.run), data_of(fact)]
+    return [when(told.at), told.name, str(told.run), data_of(fact, request)]
 
 
-def data_of(fact: Fact) -> str:
-    """What was said besides, on one line."""
-    return ", ".join(f"{name}: {value}" for name, value in fact.progress.data.items())
+def data_of(fact: Fact, request: Request) -> str:
+    """What was said besides, on one line, but for the reason that is shown with its request."""
+    said = {**fact.progress.data}
+    if request.reason and said.get("reason") == request.reason:
+        del said["reason"]
+    return ", ".join(f"{name}: {value}" for name, value in said.items())
 
 
 def _state(request: Request) -> Styled:

@@ -109,7 +109,7 @@ class _Watched:
         one = self.args.request is not None
         for fact in now.facts if one else ():
             if known is None or fact not in known.facts:
-                name, data = fact.progress.name, dispatch_told.data_of(fact)
+                name, data = fact.progress.name, dispatch_told.data_of(fact, now.request)
                 self._line(fact.progress.at, now, name, data)
         told = self._told(now)
         if known is None or told != self._told(known):
