@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable
 
 if TYPE_CHECKING:
     from taskgraph_workers.dispatch.executors.base import Executor
+    from taskgraph_workers.errors import Problem
     from taskgraph_workers.model import Dispatch
 
 #: Where others register theirs.
@@ -50,19 +51,41 @@ def find(name: str, setting: Setting) -> Executor:
     if commands is not None:
         from taskgraph_workers.dispatch.executors.command import CommandExecutor
 
-        return CommandExecutor(commands, setting.environ, setting.clock)
+        return CommandExecutor(commands, setting.state, setting.environ, setting.clock)
     return _foreign(name, setting)
 
 
-def _foreign(name: str, setting: Setting) -> Executor:
-    from taskgraph_workers.errors import ConfigError, Problem, did_you_mean
+def problems(dispatch: Dispatch) -> list[Problem]:
+    """What is wrong with the executor that is configured: nothing, or that nobody has it.
+
+    One of another package is not made here.
+    """
     from taskgraph_workers.model import LOCAL
+
+    name = dispatch.executor
+    if name == LOCAL or name in dispatch.executors:
+        return []
+    from taskgraph_workers.offered import offered
+
+    points = [point.name for point in offered(GROUP)]
+    return [] if name in points else [_unknown(name, dispatch, points)]
+
+
+def _unknown(name: str, dispatch: Dispatch, points: Iterable[str]) -> Problem:
+    from taskgraph_workers.errors import Problem, did_you_mean
+    from taskgraph_workers.model import LOCAL
+
+    hint = did_you_mean(name, (LOCAL, *dispatch.executors, *points))
+    path = (*dispatch.path, "executor") if dispatch.executor == name else ()
+    return Problem(f"there is no executor {name!r}", path, hint)
+
+
+def _foreign(name: str, setting: Setting) -> Executor:
+    from taskgraph_workers.errors import ConfigError
     from taskgraph_workers.offered import load, offered
 
     points = {point.name: point for point in offered(GROUP)}
     if name not in points:
-        hint = did_you_mean(name, (LOCAL, *setting.dispatch.executors, *points))
-        path = (*setting.dispatch.path, "executor") if setting.dispatch.executor == name else ()
-        raise ConfigError(Problem(f"there is no executor {name!r}", path, hint))
+        raise ConfigError(_unknown(name, setting.dispatch, points))
     executor: Executor = load("executor", points[name], setting, error=ConfigError)
     return executor

@@ -44,8 +44,9 @@ def call(
     timeout_s: float,
     cwd: str | None = None,
     most: int = MOST_OUTPUT,
+    pass_fds: Sequence[int] = (),
 ) -> Answer:
-    """Run a command to its end, or to its limits. Raises nothing."""
+    """Run a command to its end, or to its limits; it inherits ``pass_fds``. Raises nothing."""
     try:
         process = subprocess.Popen(
             list(argv),
@@ -55,6 +56,7 @@ def call(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=pass_fds,
         )
     except (OSError, ValueError) as error:
         return Answer(None, why=f"{argv[0]} can't be run: {error}")

@@ -26,22 +26,22 @@ word begins with ``-`` by what is filled in. The trainer's variables are in the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shlex
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
 from taskgraph_workers import detect
-from taskgraph_workers.dispatch.executors import processes, progress_file, starts
+from taskgraph_workers.dispatch.executors import processes, progress_file, starts, submits
 from taskgraph_workers.dispatch.executors.base import (
     AskedToGo,
     Impossible,
+    NotNow,
     Unreachable,
     trainer_env,
 )
@@ -71,10 +71,12 @@ class CommandExecutor:
     def __init__(
         self,
         commands: Commands,
+        state: str | os.PathLike[str],
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = commands.name
+        self.submits = os.path.join(os.path.abspath(state), "submits")
         self.ephemeral = bool(commands.release)
         self.commands = commands
         self.environ = processes.without_ours(environ)
@@ -85,23 +87,53 @@ class CommandExecutor:
     # --- start ---
 
     def submit(self, job: Job) -> str:
-        """Start a job, unless there is one of its key already; its handle, which is its key."""
-        if self._found(job.key) is not None:
-            return job.key
-        answer = self._submitted(job)
+        """Start a job, unless there is or was one of its key; its handle, which is its key.
+
+        Raises NotNow where it was not started, or another ``submit`` of it has not ended yet.
+        """
+        with self._claimed(job.key) as claim:
+            if not claim.is_started and self._looked_up(claim, job.key) is None:
+                self._start(job, claim)
+            claim.started()
+        return job.key
+
+    def find(self, key: str) -> str | None:
+        """The key itself; None if the site's command says that there is no job of it, and none was
+        started from here. Raises NotNow where another ``submit`` of it has not ended yet.
+        """
+        with self._claimed(key) as claim:
+            if claim.is_started:
+                return key
+            return None if self._looked_up(claim, key) is None else key
+
+    @contextlib.contextmanager
+    def _claimed(self, key: str) -> Iterator[submits.Claim]:
+        try:
+            with submits.claimed(self.submits, key) as claim:
+                yield claim
+        except OSError as error:
+            why = f"{self.name}: {error.filename or self.submits}: {error.strerror}"
+            raise Unreachable(why) from error
+
+    def _looked_up(self, claim: submits.Claim, key: str) -> str | None:
+        found = self._found(key)
+        if found is None and not claim.is_ours:
+            raise NotNow(f"{self.name}: an earlier submit of it has not ended yet")
+        if claim.is_ours:
+            claim.forget_variables()
+        return found
+
+    def _start(self, job: Job, claim: submits.Claim) -> None:
+        answer = self._submitted(job, claim)
         if answer.code == NEVER:
             raise Impossible(_hidden(answer, job))
         if answer.code != 0 and self._found(job.key) is None:
-            raise Unreachable(f"{self.name}: submit failed: {_hidden(answer, job)}")
-        return job.key
+            # Somebody answered just before: others need not wait for this one.
+            raise NotNow(f"{self.name}: submit failed: {_hidden(answer, job)}")
 
-    def _submitted(self, job: Job) -> Answer:
+    def _submitted(self, job: Job, claim: submits.Claim) -> Answer:
         env = _variables(job)
-        folder = tempfile.mkdtemp(prefix="taskgraph-workers-")  # nobody else's to look into
-        try:
-            file = os.path.join(folder, "env")
-            with open(file, "w", encoding="utf-8") as opened:
-                opened.write(env_file(job))
+        with claim.variables(env_file(job)) as file:
             values = {
                 "key": job.key,
                 "image": job.image,
@@ -112,13 +144,8 @@ class CommandExecutor:
                 "env-file": file,
             }
             argv = filled(self.commands.submit, values)
-            return self._call(argv, {**self.environ, **env})
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def find(self, key: str) -> str | None:
-        """The key itself; None if the site's command says that there is no job of it."""
-        return None if self._found(key) is None else key
+            environ = {**self.environ, **env}
+            return call(argv, environ, self.commands.timeout_s, pass_fds=(claim.handle,))
 
     def _found(self, key: str) -> str | None:
         """What a key's job is called there."""
@@ -203,9 +230,8 @@ class CommandExecutor:
         if answer.code != 0:
             raise Unreachable(f"{self.name}: {what} failed: {answer.told()}")
 
-    def _call(self, argv: tuple[str, ...], environ: Mapping[str, str] | None = None) -> Answer:
-        env = self.environ if environ is None else environ
-        return call(argv, env, self.commands.timeout_s)
+    def _call(self, argv: tuple[str, ...]) -> Answer:
+        return call(argv, self.environ, self.commands.timeout_s)
 
 
 def filled(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from taskgraph_workers.dispatch import place
 from taskgraph_workers.dispatch.executors import Setting, find
 from taskgraph_workers.dispatch.executors.base import Unreachable
 from taskgraph_workers.dispatch.executors.command import CommandExecutor
+from taskgraph_workers.dispatch.executors.submits import claimed
 from taskgraph_workers.dispatch.message import key_of
 from taskgraph_workers.dispatch.model import VM_DESTROYED, Job, Message, Placed
 from taskgraph_workers.model import LOCAL
@@ -50,7 +51,8 @@ class Azure:
 
     def executor(self) -> CommandExecutor:
         assert self.dispatch.executor != LOCAL
-        made = find(self.dispatch.executor, Setting(self.dispatch, "/nowhere", self.environ))
+        setting = Setting(self.dispatch, str(self.home / "state"), self.environ)
+        made = find(self.dispatch.executor, setting)
         assert isinstance(made, CommandExecutor)
         return made
 
@@ -131,7 +133,8 @@ def test_a_second_machine_is_never_made(azure: Azure):
     executor = azure.executor()
     (azure.home / "no-boot").touch()
     assert executor.submit(azure.job()) == azure.executor().submit(azure.job()) == KEY
-    assert executor._submitted(azure.job()).code == 1
+    with claimed(executor.submits, KEY) as claim:
+        assert executor._submitted(azure.job(), claim).code == 1
     assert azure.machines == [NAME]
 
 
@@ -140,11 +143,13 @@ def test_a_login_that_has_expired(azure: Azure):
     executor = azure.executor()
     executor.submit(azure.job())
     (azure.home / "expired").touch()
-    for act in (executor.find, executor.cancel, executor.release):
+    with pytest.raises(Unreachable, match=r"exit code 1.*refresh token has expired"):
+        executor.find(key_of("r", 2))
+    for act in (executor.cancel, executor.release):
         with pytest.raises(Unreachable, match=r"exit code 1.*refresh token has expired"):
             act(KEY)
     with pytest.raises(Unreachable):
-        executor.submit(azure.job())
+        executor.submit(replace(azure.job(), key=key_of("r", 2)))
     assert executor.poll([KEY])[KEY].phase == "unknown"
     assert azure.machines == [NAME]
     (azure.home / "expired").unlink()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from local_jobs import job
 
-from taskgraph_workers.dispatch.executors.base import AskedToGo, Impossible, Unreachable
+from taskgraph_workers.dispatch.executors.base import AskedToGo, Impossible, NotNow, Unreachable
 from taskgraph_workers.dispatch.executors.command import (
     CommandExecutor,
     env_file,
@@ -64,7 +64,8 @@ class Site:
             "cancel": (*run, "cancel", "{handle}"),
             "release": (*run, "release", "{handle}"),
         }  # fmt: skip
-        return CommandExecutor(Commands("site", **{"timeout_s": 20, **words, **given_}))
+        commands = Commands("site", **{"timeout_s": 20, **words, **given_})
+        return CommandExecutor(commands, self.folder / "state")
 
     @property
     def calls(self) -> list[list[str]]:
@@ -284,8 +285,8 @@ def test_a_submit_that_hangs(site: Site):
     assert executor.submit(job()) == KEY
     assert executor.submit(job()) == KEY
     assert (site.folder / "started").read_text() == f"{KEY}\n"
-    with pytest.raises(Unreachable, match="submit failed: no answer within 1 s"):
-        site.executor(submit=hangs, find=("true", "{key}"), timeout_s=1).submit(job())
+    with pytest.raises(NotNow, match="submit failed: no answer within 1 s"):
+        site.executor(submit=hangs, find=("true", "{key}"), timeout_s=1).submit(job(key="k2"))
 
 
 @pytest.mark.parametrize(
