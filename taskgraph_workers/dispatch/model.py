@@ -35,6 +35,9 @@ END_ROWS = {
 #: What is told of machines: never a trainer's to say.
 MACHINE_ROWS = frozenset({VM_CREATED, VM_STOPPING, VM_RELEASED, VM_DESTROYED})
 
+#: Those of them that can't be before the end of the run that they are of.
+LEFT_ROWS = frozenset({VM_RELEASED, VM_DESTROYED})
+
 #: How many facts of one attempt are kept, and the one that says that there were more.
 MOST_FACTS = 100_000
 DROPPED = "progressFactsDropped"

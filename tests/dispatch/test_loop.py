@@ -8,7 +8,7 @@ import pytest
 from dispatching import Service, World, down
 
 from taskgraph_workers.dispatch.executors.base import AskedToGo, Impossible
-from taskgraph_workers.dispatch.ledger import attempts, machines, queries
+from taskgraph_workers.dispatch.ledger import attempts, machines, progress, queries
 from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.means import Pace
 from taskgraph_workers.dispatch.model import Progress, Status
@@ -71,6 +71,28 @@ def test_what_a_job_holds_is_let_go_of_and_what_was_told_last_is_taken(world: Wo
     assert world.ledger.see(*overdue) == ()
     assert world.loop.is_idle()
     assert world.service.calls["release"] == 3
+
+
+@pytest.mark.parametrize("told", ["with the end", "before it is noticed", "after it"])
+def test_no_machine_is_gone_before_the_end_of_its_training(world: World, told: str):
+    """Whichever of the two is noticed first, and however long after it happened."""
+    world.send("r1")
+    world.turns(3)
+    (handle,) = world.service.statuses
+    gone = Progress("trainingVmDestroyed", world.clock.now - 0.5, data={"trainingVmId": "vm-1"})
+    if told != "after it":
+        world.service.told[handle].append(gone)
+    if told == "before it is noticed":
+        world.turns(20)
+    world.service.before["release"] = [down()]
+    world.service.end()
+    world.turns(1)
+    world.service.told[handle].append(gone)
+    world.turns(20)
+    known = world.ledger.see(progress.facts_of, ["r1"])["r1"]
+    times = {fact.progress.name: fact.progress.at for fact in known}
+    assert list(times) == ["trainingVmCreated", "trainingSuceededWithImages", gone.name]
+    assert times["trainingSuceededWithImages"] <= times[gone.name] <= world.clock.now
 
 
 def test_it_is_kept_since_when_a_machine_was_asked_to_go(world: World):

@@ -275,7 +275,10 @@ def _show(conn: Connection, now_is: Attempt) -> None:
 
 def _tell(conn: Connection, ended: Attempt, now: float) -> None:
     data = {"reason": ended.reason} if ended.reason else {}
-    fact = Progress(END_ROWS[ended.state], now, ended.run, data=data)
+    # That its machine is gone may be told by now: it ended before that.
+    gone_at = progress.left_at(conn, ended.request_id, ended.attempt, ended.run)
+    at = now if gone_at is None else min(now, gone_at)
+    fact = Progress(END_ROWS[ended.state], at, ended.run, data=data)
     progress.write(conn, ended.request_id, ended.attempt, fact)
     run = ended.run if ended.handle is not None else None
     body = end_message(ended.request_id, ended.state, ended.machine, run, ended.reason)

@@ -18,6 +18,7 @@ from taskgraph_workers.dispatch.model import (
     END_ROWS,
     IMAGES_DOWNLOADED,
     LATEST,
+    LEFT_ROWS,
     MACHINE_ROWS,
     MOST_FACTS,
     SPELLINGS,
@@ -82,6 +83,14 @@ def append(conn: Connection, request_id: str, attempt: int, facts: Iterable[Prog
     if len(rows) <= room:
         return insert_all_new(conn, progress, rows)
     return _insert_some(conn, rows, room)
+
+
+def left_at(conn: Connection, request_id: str, attempt: int, run: int) -> float | None:
+    """When the machine of a run was gone, or free again, as it was told; None if it was not."""
+    of = (progress.c.request_id == request_id, progress.c.attempt == attempt)
+    left = (progress.c.run == run, progress.c.name.in_(LEFT_ROWS))
+    at: float | None = conn.execute(select(func.min(progress.c.at)).where(*of, *left)).scalar_one()
+    return at
 
 
 def is_full(conn: Connection, request_id: str, attempt: int) -> bool:

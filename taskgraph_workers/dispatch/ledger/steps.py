@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
@@ -12,6 +12,7 @@ from taskgraph_workers.dispatch.ledger import attempts, machines, progress
 from taskgraph_workers.dispatch.ledger.machines import Named
 from taskgraph_workers.dispatch.ledger.values import Attempt
 from taskgraph_workers.dispatch.model import (
+    LEFT_ROWS,
     MACHINE_ROWS,
     VM_CREATED,
     VM_DESTROYED,
@@ -105,6 +106,7 @@ def tell(
     conn: Connection, of: Attempt, facts: Sequence[Progress], ephemeral: bool, now: float
 ) -> None:
     """Write down facts, and what they say of machines. What is known already stays as it is."""
+    facts = [_not_before_end(of, fact) for fact in facts]
     progress.append(conn, of.request_id, of.attempt, facts)
     if of.machine is not None:
         fact = Progress(VM_CREATED, now, of.run, data={_MACHINE: of.machine})
@@ -113,6 +115,14 @@ def tell(
     for fact in facts:
         if fact.name in MACHINE_ROWS:
             _machine(conn, of, fact, ephemeral)
+
+
+def _not_before_end(of: Attempt, fact: Progress) -> Progress:
+    """A fact as it is kept: an end is written down when it is noticed, and machines go after it."""
+    is_last = fact.name in LEFT_ROWS and fact.run == of.run
+    if is_last and of.ended_at is not None and fact.at < of.ended_at:
+        return replace(fact, at=of.ended_at)
+    return fact
 
 
 def _machine(conn: Connection, of: Attempt, fact: Progress, ephemeral: bool) -> None:
