@@ -11,13 +11,13 @@ from taskgraph_workers.cli import dispatch_state, options
 from taskgraph_workers.cli.dispatch_state import when
 from taskgraph_workers.cli.layout import Cell
 from taskgraph_workers.cli.output import Output
-from taskgraph_workers.errors import Problem, WorkersError
+from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
 
 if TYPE_CHECKING:
     from taskgraph_workers.dispatch.ledger.values import Letter
 
 #: What can be done with them.
-LIST, SHOW, PUT_BACK, DISCARD = "list", "show", "put-back", "discard"
+LIST, SHOW, PUT_BACK, DISCARD = ACTS = ("list", "show", "put-back", "discard")
 
 #: A message that can be read is shown so far.
 _MOST_SHOWN = 4096
@@ -41,7 +41,8 @@ def add_verbs(parser: options.Parser) -> None:
         metavar="ACT",
         nargs="?",
         default=LIST,
-        choices=(LIST, SHOW, PUT_BACK, DISCARD),
+        type=_act,
+        choices=ACTS,
         help="list, show, put-back (queue it again), discard (default: list)",
     )
     add("letter", metavar="ID", nargs="?", type=options.number(1), help="the number of a letter")
@@ -54,6 +55,12 @@ def add_verbs(parser: options.Parser) -> None:
     )
     dispatch_state.add_state(verb)
     options.add_output(verb)
+
+
+def _act(text: str) -> str:
+    if text not in ACTS:
+        raise argparse.ArgumentTypeError(f"there is no {text!r}: {did_you_mean(text, ACTS)}")
+    return text
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

@@ -260,6 +260,7 @@ def test_a_wrong_configuration_turns_no_message_down(
         (["dispatch", "ends", "--limit", "-1"], "--limit: takes a number from 1 on"),
         (["dispatch", "ends", "--after", "9" * 30], "--after: takes a number from 0 on"),
         (["dispatch", "dead", "show", "9" * 30], "ID: takes a number from 1 on"),
+        (["dispatch", "dead", "shwo", "3"], "there is no 'shwo': did you mean 'show'?"),
         (["dispatch", "dead", "--limit", "x"], "--limit: invalid number value"),
         (["dispatch", "cancel", "--", "-x", "-y"], "unrecognized arguments: -y"),
     ],
