@@ -104,12 +104,12 @@ class Engines:
     def first(self, wanted: str | None) -> tuple[str, str]:
         """Name and program of the engine that is wanted, or of the first; empty for ``none``.
 
-        Raises NotNow where one is installed and does not work, LookupError where none is.
+        Raises NotNow where one is installed and does not work, Impossible where none is.
         """
         if wanted == "none":
             return "", ""
         if wanted not in (None, *ENGINES):
-            raise LookupError(f"{wanted!r} is no engine")
+            raise Impossible(f"{wanted!r} is no engine")
         broken = []
         for name in [wanted] if wanted else ENGINES:
             program = shutil.which(name, path=self.environ.get("PATH"))
@@ -121,7 +121,7 @@ class Engines:
             broken.append(f"{name} does not work here ({told})")
         if broken:
             raise NotNow("; ".join(broken))
-        raise LookupError(f"there is no {wanted or ', '.join(ENGINES[:-1])} here")
+        raise Impossible(f"there is no {wanted or ', '.join(ENGINES[:-1])} here")
 
     def _fault(self, name: str, program: str) -> str:
         """Why an engine does not work; empty where it does."""
@@ -159,27 +159,35 @@ def way_of(job: Job, dispatch: Dispatch, place: Place, engines: Engines) -> Way:
 def _way(job: Job, start: Start, place: Place, engines: Engines) -> Way:
     try:
         engine, program = engines.first(start.engine)
-    except (LookupError, NotNow) as error:
+    except (Impossible, NotNow) as error:
         if not start.command or start.engine is not None:
-            raise _nothing(error, not start.command) from None
+            raise type(error)(f"{error}{_remedy(job, start, error)}") from None
         engine = program = ""
     if engine in ("podman", "docker"):
         return _container(job, start, place, engine, program)
     if engine:
         return _apptainer(job, start, place, engines.environ, (engine, program))
     if not start.command:
-        raise Impossible(_TO_DO)
+        raise Impossible(
+            f"the image {job.image} has no command, and no engine may run it"
+            " (dispatch.local.engine is none): give it one in dispatch.local.commands"
+        )
     return Way(start.command, place.progress, env=trainer_env(job))
 
 
-_TO_DO = (
-    "give the image a command in dispatch.local.commands, or install podman, docker or apptainer"
-)
-
-
-def _nothing(error: Exception, no_command: bool) -> Exception:
-    told = f"{error}, and the image has no command: {_TO_DO}" if no_command else str(error)
-    return NotNow(told) if isinstance(error, NotNow) else Impossible(told)
+def _remedy(job: Job, start: Start, error: Exception) -> str:
+    """What to do where no engine can run an image: what is installed has but to work."""
+    is_there = isinstance(error, NotNow)
+    if start.engine not in (None, *ENGINES):
+        return ""
+    if start.engine is not None:
+        do = "have it work" if is_there else "install it"
+        return f", and dispatch.local.engine allows no other: {do}, or allow another"
+    do = "have it work" if is_there else "install podman, docker or apptainer"
+    return (
+        f", and the image {job.image} has no command: give it one in dispatch.local.commands,"
+        f" or {do}"
+    )
 
 
 def wants_gpus(job: Job) -> bool:

@@ -35,6 +35,7 @@ class Clients:
 
     def __init__(self, folder: Path, **answers: Answer) -> None:
         self.answers, self.asked, self.now = answers, [], 0.0
+        folder.mkdir(exist_ok=True)
         for name in answers:
             (folder / name).write_text("#!/bin/sh\n")
             (folder / name).chmod(0o755)
@@ -133,14 +134,35 @@ def test_a_command_where_no_engine_works(tmp_path: Path):
 
 
 def test_nothing_at_all(tmp_path: Path):
-    """Without any client it can never run, with one that is down later: both say what to do."""
-    to_do = r"dispatch\.local\.commands, or install podman, docker or apptainer"
-    with pytest.raises(Impossible, match=f"there is no podman, docker, apptainer here.*{to_do}"):
-        Clients(tmp_path).way()
-    with pytest.raises(Unreachable, match=f"docker does not work here.*{to_do}"):
-        Clients(tmp_path, docker=DOWN).way()
-    with pytest.raises(Impossible, match=to_do):
-        Clients(tmp_path).way(engine="none")
+    """Without any client it can never run, with one that is down later."""
+    none, down = Clients(tmp_path / "none"), Clients(tmp_path / "down", docker=DOWN)
+    command = "the image a/b has no command: give it one in dispatch.local.commands"
+    with pytest.raises(Impossible) as never:
+        none.way()
+    gone = "there is no podman, docker, apptainer here"
+    assert str(never.value) == f"{gone}, and {command}, or install podman, docker or apptainer"
+    with pytest.raises(Unreachable, match="docker does not work here") as later:
+        down.way()
+    assert str(later.value).endswith(f", and {command}, or have it work")
+
+
+def test_nothing_but_what_the_configuration_allows(tmp_path: Path):
+    """What to do is what it allows: no engine where that is none, no command where it is another."""
+    none, down = Clients(tmp_path / "none"), Clients(tmp_path / "down", docker=DOWN)
+    with pytest.raises(Impossible) as never:
+        down.way(engine="none")
+    assert str(never.value) == (
+        "the image a/b has no command, and no engine may run it (dispatch.local.engine is none):"
+        " give it one in dispatch.local.commands"
+    )
+    other = ", and dispatch.local.engine allows no other"
+    for commands in ({}, {"a/b": ("x",)}):
+        with pytest.raises(Impossible) as never:
+            none.way(engine="docker", commands=commands)
+        assert str(never.value) == f"there is no docker here{other}: install it, or allow another"
+        with pytest.raises(Unreachable, match="docker does not work here") as later:
+            down.way(engine="docker", commands=commands)
+        assert str(later.value).endswith(f"{other}: have it work, or allow another")
 
 
 @pytest.mark.parametrize("image", ["-v/:/host", "a b", "../a", "a;b", "", "A"])
