@@ -153,8 +153,10 @@ class _Watched:
 
     def _many(self, shown: Sequence[Shown]) -> list[str]:
         """How many there are in which state, and a table; what goes on stands first."""
-        states = Counter(each.request.state for each in shown)
-        told = ", ".join(f"{count} {state}" for state, count in states.items())
+        from taskgraph_workers.dispatch.model import STATES
+
+        count = Counter(each.request.state for each in shown)
+        told = ", ".join(f"{count[state]} {state}" for state in STATES if count[state])
         told = told or "there are no requests yet"
         lines = _printed(lambda: self.output.line(Styled(told, "bold")))
         if shown:
