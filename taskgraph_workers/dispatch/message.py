@@ -69,10 +69,21 @@ def read(body: bytes) -> Message | Refused:
         return Refused(bad.code, bad.reason, digest_of(body), known)
     faults = _elsewhere(value) or list(_faults(value))
     if faults:
-        return Refused(faults[0][0], "; ".join(reason for _, reason in faults), digest, known)
+        reason = "; ".join(reason for _, reason in faults)
+        asked = shown_of(value.get(SKU), value.get(IMAGE))
+        return Refused(faults[0][0], reason, digest, known, **asked)
     base = value.get(BASE_MODEL) or None
     fields = (value[REQUEST_ID], value[SKU], value[IMAGE], value[CONTAINER], base)
     return Message(*fields, digest=digest, body=value)
+
+
+def shown_of(sku: object, image: object) -> dict[str, str | None]:
+    """What a refused message asks for, as far as it can be shown: text, and no URL.
+
+    >>> shown_of("ND6", "https://me:secret@example.com/trainer")
+    {'sku': 'ND6', 'image': None}
+    """
+    return {"sku": _fit_to_show(sku), "image": _fit_to_show(image)}
 
 
 def canonical(value: Any) -> bytes:
@@ -280,6 +291,11 @@ def _elsewhere(value: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _good_id(value: Any) -> str | None:
     return value if isinstance(value, str) and valid_id(value) else None
+
+
+def _fit_to_show(value: object) -> str | None:
+    is_fit = isinstance(value, str) and not _text_fault(value, MOST_TEXT) and "://" not in value
+    return str(value) if is_fit else None
 
 
 def _text_fault(value: object, most: int) -> str:

@@ -76,12 +76,15 @@ class Refused:
     ``request_id`` is its id where one could be read. ``code`` is for programs: ``not-json``,
     ``not-an-object``, ``too-large``, ``missing-field``, ``wrong-type``, ``bad-value``,
     ``unknown-sku``, ``image-not-allowed``, ``no-placement``, ``conflict``, ``handler-failed``.
+    ``sku`` and ``image`` are what it asks for, to look at: None where that is not fit to be shown.
     """
 
     code: str
     reason: str
     digest: str
     request_id: str | None = None
+    sku: str | None = field(default=None, compare=False)
+    image: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from taskgraph_workers.config.environment import (
 from taskgraph_workers.config.selection import read_selection
 from taskgraph_workers.detect import Detect, render
 from taskgraph_workers.dispatch.images import fault_of, is_allowed, name_of, start_of
+from taskgraph_workers.dispatch.message import shown_of
 from taskgraph_workers.dispatch.model import Message, Placed, Refused
 from taskgraph_workers.errors import (
     TOP,
@@ -162,12 +163,18 @@ def _unknown(dispatch: Dispatch, message: Message) -> Refused | None:
         )
     if is_allowed(image, dispatch.images):
         return None
-    tagged = " with this tag or digest" if is_allowed(name, dispatch.images) else ""
-    return _refused(message, NOT_ALLOWED, f"this trainingImage is not allowed here{tagged}")
+    if is_allowed(name, dispatch.images):
+        more = " with this tag or digest"
+    else:
+        # Of patterns no name follows, so only what is one is near.
+        meant = did_you_mean(image, filter(name_of, dispatch.images), "")
+        more = f"; {meant}" if meant else ""
+    return _refused(message, NOT_ALLOWED, f"this trainingImage is not allowed here{more}")
 
 
 def _refused(message: Message, code: str, reason: str) -> Refused:
-    return Refused(code, reason, message.digest, message.request_id)
+    asked = shown_of(message.sku, message.image)
+    return Refused(code, reason, message.digest, message.request_id, **asked)
 
 
 def _placed(dispatch: Dispatch, message: Message, placement: Placement, context: _Asked) -> Placed:

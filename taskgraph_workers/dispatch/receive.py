@@ -69,8 +69,10 @@ class Intake:
 
     def _say(self, recorded: Recorded, verdicts: Sequence[Verdict]) -> None:
         say, more = self.means.say, {"attempt": recorded.attempt, "reason": recorded.reason}
+        more["letter"] = recorded.letter
         verdict = verdicts[-1] if verdicts else None
-        if isinstance(verdict, Accepted):
-            more = {"sku": verdict.message.sku, "image": verdict.message.image, **more}
+        if verdict is not None:
+            asked = verdict.message if isinstance(verdict, Accepted) else verdict
+            more = {"sku": asked.sku, "image": asked.image, **more}
         good = recorded.result in (ACCEPTED, REOPENED, DUPLICATE)
         (say.info if good else say.warn)(recorded.result, recorded.request_id, **more)

@@ -71,6 +71,21 @@ def test_nothing_secret_is_logged(world: World):
     assert not any(word in said for word in ("sas-secret", "hunter2", "images-3"))
 
 
+def test_what_was_refused_is_shown_with_what_it_asked_for(world: World):
+    """P12: in the log and in the ledger; but no URL, which may have a password, and no nonsense."""
+    world.send("r1", trainingVmSku="ND7", trainingImagesContainer=None)
+    world.send("r2", trainingImage="https://me:hunter2@example.com/x", trainingImagesContainer=None)
+    world.send("r3", trainingVmSku=["ND6"], trainingImage="a\nb")
+    send(world.queue, b"start!", world.clock())
+    world.turns(4)
+    shown = [(world.request(each).sku, world.request(each).image) for each in ("r1", "r2", "r3")]
+    assert shown == [("ND7", "cwolff/my_keras_model"), ("ND6", None), (None, None)]
+    lines = world.said.getvalue().splitlines()
+    assert "r1: rejected sku=ND7 image=cwolff/my_keras_model attempt=1" in lines[0]
+    assert [line.rpartition(" ")[2] for line in lines] == [f"letter={n}" for n in range(1, 5)]
+    assert "hunter2" not in world.said.getvalue()
+
+
 def test_a_judge_that_fails_is_said_and_stops_nothing(world: World):
     """P5: with the embedded queue, too."""
 

@@ -176,6 +176,18 @@ def test_an_image_that_is_not_allowed(image: str, reason: str):
     assert ask(image=image) == Refused("image-not-allowed", reason, "d", "r-1")
 
 
+@pytest.mark.parametrize(
+    ("image", "more"), [("me/my_modle", "; did you mean 'me/my_model'?"), ("gpu/xyz:1", "")]
+)
+def test_a_sender_is_told_which_image_is_near(image: str, more: str):
+    """Of those that are named; a pattern has no name to tell."""
+    made = config("images: [me/my_model, 'gpu/.*[ab]']")
+    refused = ask(made, image=image)
+    assert isinstance(refused, Refused)
+    assert refused.reason == f"this trainingImage is not allowed here{more}"
+    assert (refused.sku, refused.image) == ("ND6", image)
+
+
 def test_values_by_image_and_sku():
     """Scopes included; a pattern of these matches whole names."""
     assert job(sku="NC6").max_run_time_s == 3600

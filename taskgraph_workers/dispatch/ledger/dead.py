@@ -30,8 +30,8 @@ class PutBack:
     reason: str = ""
 
 
-def bury(conn: Connection, queue: str, body: bytes, refused: Refused, now: float) -> None:
-    """Keep a message as a dead letter, or count it if it is there."""
+def bury(conn: Connection, queue: str, body: bytes, refused: Refused, now: float) -> int:
+    """Keep a message as a dead letter, or count it if it is there; the letter's number."""
     same = (
         dead_letters.c.queue == queue,
         dead_letters.c.digest == refused.digest,
@@ -43,6 +43,8 @@ def bury(conn: Connection, queue: str, body: bytes, refused: Refused, now: float
         told = {"code": refused.code, "reason": refused.reason, "request_id": refused.request_id}
         times = {"first_at": now, "last_at": now, "times": 1}
         conn.execute(insert(dead_letters).values(queue=queue, **row, **told, **times))
+    number: int = conn.execute(select(dead_letters.c.id).where(*same)).scalar_one()
+    return number
 
 
 def letters(conn: Connection, limit: int = 100) -> tuple[Letter, ...]:

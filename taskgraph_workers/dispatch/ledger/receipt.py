@@ -59,8 +59,8 @@ def record(conn: Connection, body: bytes, verdict: Verdict, now: float) -> Recor
         message = verdict.message
         return _record(conn, _Received(body, verdict, message.request_id, message.digest, now))
     if verdict.request_id is None:
-        bury(conn, START, body, verdict, now)
-        return Recorded(DEAD, reason=verdict.reason)
+        letter = bury(conn, START, body, verdict, now)
+        return Recorded(DEAD, reason=verdict.reason, letter=letter)
     received = _Received(body, verdict, verdict.request_id, verdict.digest, now)
     return _record(conn, received)
 
@@ -99,8 +99,8 @@ def _record(conn: Connection, received: _Received) -> Recorded:
         return Recorded(DUPLICATE, received.request_id, known.attempt, known.reason)
     if known.state != REJECTED:
         refused = Refused(CONFLICT, _CONFLICT, received.digest, received.request_id)
-        bury(conn, START, received.body, refused, received.now)
-        return Recorded(CONFLICT, received.request_id, known.attempt, _CONFLICT)
+        letter = bury(conn, START, received.body, refused, received.now)
+        return Recorded(CONFLICT, received.request_id, known.attempt, _CONFLICT, letter)
     number = known.attempt + 1
     row = _row(received, number)
     conn.execute(update(requests).where(requests.c.request_id == received.request_id).values(row))
@@ -122,7 +122,7 @@ def _row(received: _Received, number: int) -> dict[str, Any]:
     }
     if isinstance(verdict, Refused):
         ended = {"state": REJECTED, "reason": verdict.reason, "ended_at": now}
-        return {**row, **ended, "sku": None, "image": None}
+        return {**row, **ended, "sku": verdict.sku, "image": verdict.image}
     asked = {"sku": verdict.message.sku, "image": verdict.message.image}
     return {**row, **asked, "state": ACCEPTED, "reason": "", "ended_at": None}
 
@@ -154,9 +154,9 @@ def _begin(conn: Connection, received: _Received, number: int) -> Recorded:
 def _reject(conn: Connection, received: _Received, refused: Refused, number: int) -> Recorded:
     """Tell the sender, and keep the message for whoever can mend what is wrong."""
     request_id, now = received.request_id, received.now
-    bury(conn, START, received.body, refused, now)
+    letter = bury(conn, START, received.body, refused, now)
     told = Progress(END_ROWS[REJECTED], now, data={"code": refused.code, "reason": refused.reason})
     progress.write(conn, request_id, number, told)
     body = end_message(request_id, REJECTED, None, None, refused.reason)
     outbox.tell(conn, outbox.id_of(request_id, number), body, now)
-    return Recorded(REJECTED, request_id, number, refused.reason)
+    return Recorded(REJECTED, request_id, number, refused.reason, letter)

@@ -35,13 +35,15 @@ class Recorded:
 
     ``accepted`` and ``reopened`` (after a rejection) start an attempt; ``duplicate`` changed
     nothing; ``conflict``, ``rejected`` and ``dead`` (refused, without an id) are dead letters.
-    ``postponed``: handling it failed, and it is taken again later.
+    ``postponed``: handling it failed, and it is taken again later. ``letter`` is the number of the
+    dead letter, where it became one.
     """
 
     result: str
     request_id: str | None = None
     attempt: int | None = None
     reason: str = ""
+    letter: int | None = None
 
 
 @dataclass(frozen=True)
