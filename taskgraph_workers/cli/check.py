@@ -69,6 +69,10 @@ def _problems(args: argparse.Namespace, output: Output) -> tuple[list[Problem], 
         return [without_key(project.read)._replace(severity="warning")], False
     graph = args.config is None or config.dispatch is None
     found += review(config, project.trust_domain, graph)
+    if config.dispatch is not None:
+        from taskgraph_workers.dispatch.review import review as review_dispatch
+
+        found += review_dispatch(config)
     if args.config is not None:
         return found, False
     seen = _seen(args, output)

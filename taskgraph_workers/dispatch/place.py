@@ -96,7 +96,7 @@ def problems(config: Config, choice: Choice, trust_domain: str = "") -> list[Pro
         dispatch = _dispatch(config)
     except ConfigError as error:
         return list(error.problems)
-    found = list(_nothing_allowed(dispatch))
+    found = list(nothing_allowed(dispatch))
     context = _context(dispatch, trust_domain)
     for worker in dict.fromkeys(dispatch.skus.values()):
         try:
@@ -107,7 +107,8 @@ def problems(config: Config, choice: Choice, trust_domain: str = "") -> list[Pro
     return list(dict.fromkeys(found))
 
 
-def _nothing_allowed(dispatch: Dispatch) -> Iterator[Problem]:
+def nothing_allowed(dispatch: Dispatch) -> Iterator[Problem]:
+    """A problem where no message at all could be accepted."""
     for name, kind in (("skus", "machine type"), ("images", "image")):
         if not getattr(dispatch, name):
             what = f"no {kind} is allowed, so every request is refused"
