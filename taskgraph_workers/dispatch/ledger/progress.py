@@ -74,7 +74,8 @@ def append(conn: Connection, request_id: str, attempt: int, facts: Iterable[Prog
         return 0
     rows = []
     for fact in facts:
-        name, data = SPELLINGS.get(fact.name, fact.name), _fit_data(fact)
+        data = _fit_data(fact)
+        name = fact.name if data is None else SPELLINGS.get(fact.name, fact.name)
         if data is not None and name not in _ENDS:
             rows.append(_row(request_id, attempt, name, fact, data))
     if not rows:
@@ -165,12 +166,12 @@ def reached(conn: Connection, request_id: str, besides: Collection[str]) -> Fact
 
 
 def _fit_data(fact: Progress) -> str | None:
-    """The data of a fact, as it is kept; None where the fact is unfit."""
-    if not (valid_id(fact.name) and 0 <= fact.at <= LATEST) or is_deep(dict(fact.data)):
-        return None
-    if not (0 <= fact.run < _MOST_COUNT and 0 <= fact.seq < _MOST_COUNT):
-        return None
+    """The data of a fact, as it is kept; None where the fact is unfit, of a wrong type even."""
     try:
+        if not (valid_id(fact.name) and 0 <= fact.at <= LATEST) or is_deep(dict(fact.data)):
+            return None
+        if not (0 <= fact.run < _MOST_COUNT and 0 <= fact.seq < _MOST_COUNT):
+            return None
         data = _as_text(fact)
     except (TypeError, ValueError, RecursionError):
         return None

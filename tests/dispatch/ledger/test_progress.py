@@ -111,6 +111,10 @@ UNFIT = {
     "NaN": Progress("x", NOW, data={"loss": math.nan}),
     "bytes": Progress("x", NOW, data={"loss": b""}),
     "loop": Progress("x", NOW, data=LOOP),
+    "no time at all": Progress("x", None),  # type: ignore[arg-type]
+    "a time in words": Progress("x", "now"),  # type: ignore[arg-type]
+    "no text": Progress(["x"], NOW),  # type: ignore[arg-type]
+    "no object": Progress("x", NOW, data=5),  # type: ignore[arg-type]
 }
 
 
