@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from taskgraph_workers.cli import make_parser
+from taskgraph_workers.cli.options import QUIET
 from taskgraph_workers.config import forms, shapes
 from taskgraph_workers.config.names import Known
 from taskgraph_workers.config.schema import shape
@@ -170,7 +171,11 @@ def output(_: str) -> str:
 
 
 def _is_its_own(action: argparse.Action) -> bool:
-    return not {"--quiet", "--verbose", "--color", "--help"} & set(action.option_strings)
+    if action.help == argparse.SUPPRESS:
+        return False
+    if "--quiet" in action.option_strings:
+        return action.help != QUIET
+    return not {"--verbose", "--color", "--help"} & set(action.option_strings)
 
 
 def _options(parser: argparse.ArgumentParser, wanted: Callable[[argparse.Action], bool]) -> str:

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from taskgraph_workers.cli import dispatch_acts, dispatch_run, dispatch_show, options
+from taskgraph_workers.cli.dispatch_letters import ACTS
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
 
@@ -25,6 +26,8 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.usage = f"{parser.prog} COMMAND [options]"
     parser.add_argument("verb", metavar="COMMAND", nargs="?", help="one of those below")
+    # What stands behind a word that is no command tells nothing: the word is what is refused.
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options.add_output(parser, json=False)
     for module in (dispatch_run, dispatch_acts, dispatch_show):
         module.add_verbs(parser)
@@ -38,5 +41,9 @@ def run(args: argparse.Namespace, output: Output) -> int:
     if args.verb is None:
         what = "dispatch takes a command"
         raise WorkersError(Problem(what, hint=f"there is: {', '.join(args.verbs)}"))
+    if args.verb in args.verbs:
+        what = "options of dispatch stand behind its command"
+        raise WorkersError(Problem(what, hint=f"dispatch {args.verb}, and then options"))
     what = f"dispatch has no command {args.verb!r}"
-    raise WorkersError(Problem(what, hint=did_you_mean(args.verb, args.verbs)))
+    hint = f"dispatch dead {args.verb}" if args.verb in ACTS else ""
+    raise WorkersError(Problem(what, hint=hint or did_you_mean(args.verb, args.verbs)))

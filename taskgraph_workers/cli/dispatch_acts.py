@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from taskgraph_workers.cli import dispatch_run, dispatch_state, options, reading
+from taskgraph_workers.cli import dispatch_output, dispatch_run, dispatch_state, options, reading
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError
 
@@ -125,7 +125,8 @@ def send(args: argparse.Namespace, output: Output) -> int:
                 output.warn(f"{name} will be refused: {reason}")
             sent.append({"file": name, "requestId": found.request_id, "reason": reason})
             if not args.json:
-                output.line("queued ", found.request_id or name)
+                where = dispatch_output.near(opened.shown)
+                output.whole_line(f"queued {found.request_id or name} in {where}")
     if args.json:
         output.json({"sent": sent})
     return 0

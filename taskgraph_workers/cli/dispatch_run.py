@@ -42,11 +42,11 @@ def add_verbs(parser: options.Parser) -> None:
     how.add_argument(
         "--until-idle",
         action="store_true",
-        help="end when every request has ended and every end is told",
+        help="end when every request has ended, its machine is let go, and every end is told",
     )
     dispatch_state.add_project(verb, "project")
     dispatch_state.add_state(verb, runs=True)
-    options.add_output(verb, json=False)
+    options.add_output(verb, json=False, quiet="log warnings and errors alone")
     verb.add_argument("--log-json", action="store_true", help="log JSON, one object a line")
 
 

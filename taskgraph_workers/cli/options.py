@@ -18,6 +18,9 @@ from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
 #: The levels there are; `config` has them for what a configuration says, and is slower to load.
 LEVELS = ("1", "2", "3")
 
+#: What ``--quiet`` does, unless a command says otherwise.
+QUIET = "no warnings, no progress"
+
 # Where Taskgraph looks for a project by itself.
 _ROOTS = ("taskcluster", os.path.join("taskcluster", "ci"))
 
@@ -208,13 +211,16 @@ def add_config(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_output(parser: argparse.ArgumentParser, json: bool = True) -> None:
-    """What is printed, and how; every command takes these, most of them ``--json`` too."""
+def add_output(parser: argparse.ArgumentParser, json: bool = True, quiet: str = QUIET) -> None:
+    """What is printed, and how; every command takes these, most of them ``--json`` too.
+
+    ``quiet`` is what its ``--quiet`` does.
+    """
     group = parser.add_argument_group("output")
     if json:
         group.add_argument("--json", action="store_true", help="print one JSON object")
     amount = group.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="no warnings, no progress")
+    amount.add_argument("-q", "--quiet", action="store_true", help=quiet)
     amount.add_argument(
         "-v", "--verbose", action="store_true", help="more detail, and what Taskgraph logs"
     )

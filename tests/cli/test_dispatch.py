@@ -255,6 +255,14 @@ def test_a_wrong_configuration_turns_no_message_down(
     [
         (["dispatch"], "dispatch takes a command"),
         (["dispatch", "stauts"], "did you mean 'status'?"),
+        (["dispatch", "stauts", "first"], "no command 'stauts'\n    hint: did you mean 'status'?"),
+        (["dispatch", "stauts", "first", "--json"], "no command 'stauts'\n"),
+        (
+            ["dispatch", "put-back", "1"],
+            "no command 'put-back'\n    hint: dispatch dead put-back",
+        ),
+        (["dispatch", "logs", "f3"], "no command 'logs'\n    hint: there is: backup, "),
+        (["dispatch", "-q", "status", "r1"], "options of dispatch stand behind its command"),
         (["dispatch", "run", "--broker", "amqp://a:b@c"], "TASKGRAPH_WORKERS_BROKER"),
         (["dispatch", "status", "--limit", "0"], "--limit: takes a number from 1 on"),
         (["dispatch", "ends", "--limit", "-1"], "--limit: takes a number from 1 on"),
@@ -281,6 +289,44 @@ def test_what_it_does_not_understand(
         assert main(["dispatch", "send", str(tmp_path / "m.json")]) == 0
     assert main(words) == 2
     assert told in capsys.readouterr().err
+
+
+def test_sending_says_where_to(tmp_path: Path):
+    """A state or a queue that was meant to be another one can be seen."""
+    (tmp_path / "m.json").write_bytes(body())
+    for words, file in [
+        (["--state", "typo"], "typo/ledger.sqlite"),
+        (["--broker", f"sqlite:///{tmp_path}/q"], "q/queue.sqlite"),
+    ]:
+        done = command("dispatch", "send", "m.json", *words, cwd=tmp_path)
+        assert done.stdout == f"queued r1 in {file}\n"
+        assert (tmp_path / file).exists()
+
+
+def test_quiet_logs_what_is_not_as_it_should_be(site: Site):
+    """Of a dispatcher, unlike of others, that is warnings and errors: its help says so."""
+    site.send("r1", trainingVmSku="ND7")
+    run = site.start("run", "--config", str(site.config), "--once", "--quiet")
+    (line,) = run.communicate()[1].splitlines()
+    assert "warning: r1: rejected" in line
+    assert "log warnings and errors alone" in command("dispatch", "run", "--help").stdout
+
+
+def test_a_copy_needs_its_folder(site: Site):
+    """One sentence says which is not there."""
+    site.send("r1")
+    run = site.start("backup", "none/copy.sqlite")
+    folder = site.folder / "none"
+    assert run.communicate()[1] == f"error: there is no folder {folder} for the copy\n"
+    assert run.returncode == 2
+
+
+def test_a_name_that_is_none(site: Site):
+    """A fact's name is refused with what one is."""
+    site.send("r1")
+    site.finish()
+    run = site.start("progress", "r1", "bad name")
+    assert "can't be told: a name is a letter, and then" in run.communicate()[1]
 
 
 def test_without_a_ledger_there_is_nothing_to_look_at(tmp_path: Path):

@@ -188,8 +188,10 @@ def check(value: object, known: Progress, machine: bool = False) -> Progress | s
     if not isinstance(value, Mapping):
         return "it is no object"
     name = value.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return "it has no name that could be one"
+    if not isinstance(name, str):
+        return "it has no name"
+    if not _NAME.fullmatch(name):
+        return "a name is a letter, and then up to 63 letters, digits, '_', '.' and '-'"
     name = SPELLINGS.get(name, name)
     if name in _KEPT_BACK and not (machine and name in MACHINE_ROWS):
         return f"{name} is not a trainer's to say"

@@ -136,6 +136,8 @@ def back_up(conn: Connection, target: Path, shown: str) -> None:
     try:
         if target.exists():
             raise LedgerError(Problem(f"{target} is there already"))
+        if not target.parent.is_dir():
+            raise LedgerError(Problem(f"there is no folder {target.parent} for the copy"))
         os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
         copy = sqlite3.connect(part)
         try:
@@ -146,7 +148,8 @@ def back_up(conn: Connection, target: Path, shown: str) -> None:
         reach("before-backup-rename")
         os.replace(part, target)
     except (OSError, sqlite3.Error) as error:
-        raise LedgerUnavailable(Problem(f"{target} can't be written: {error}")) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise LedgerUnavailable(Problem(f"{target} can't be written: {why}")) from None
 
 
 def _raw(conn: Connection) -> sqlite3.Connection:
