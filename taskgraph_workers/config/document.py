@@ -14,6 +14,7 @@ from taskgraph_workers.config.unread import (
     FAILURES,
     TOO_DEEP,
     content_of,
+    missing,
     too_deep,
     too_large,
     unreadable,
@@ -188,7 +189,7 @@ class Unreadable(Exception):
 def parse_file(source: Source) -> dict[Any, Any]:
     """As :func:`parse`, of a file that has to be there. Raises :class:`ConfigError`."""
     if source.content is None:
-        raise ConfigError(Problem("there is no such file that can be read", file=source.shown))
+        raise ConfigError(missing(source.file, source.shown))
     try:
         return parse(source)
     except Unreadable as error:

@@ -117,6 +117,18 @@ def content_of(file: str) -> bytes | None:
         return None
 
 
+def missing(file: str, shown: str) -> Problem:
+    """Why there is no content of a file: mostly that there is no such file."""
+    try:
+        with open(file, "rb"):
+            pass
+    except PermissionError as error:
+        return Problem(f"can't be read: {error.strerror}", file=shown)
+    except (OSError, ValueError):
+        pass
+    return Problem("there is no such file that can be read", file=shown)
+
+
 def too_deep(value: object) -> bool:
     """Whether a value nests deeper than any configuration, as one that contains itself does."""
     return _depth(value, _DEEPEST, {}) > _DEEPEST

@@ -337,6 +337,18 @@ def test_faults_of_a_file(project, text: str, told: str):
     assert str(caught.value) == told
 
 
+def test_a_file_of_somebody_else(project, monkeypatch):
+    """One that is there, and may not be read, is told as that."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = project.write("lab.yml", "workers-config: {}")
+    monkeypatch.setattr("taskgraph_workers.config.unread.open", refuse, raising=False)
+    with pytest.raises(ConfigError, match=r"^lab\.yml: can't be read: Permission denied$"):
+        load_file(path)
+
+
 def test_no_such_file(project):
     """A file that is not there is a fault and no traceback."""
     with pytest.raises(ConfigError, match=r"^gone\.yml: there is no such file that can be read$"):

@@ -13,6 +13,7 @@ from taskgraph_workers.config.unread import (
     FAILURES,
     TOO_DEEP,
     content_of,
+    missing,
     too_deep,
     too_large,
     unreadable,
@@ -39,9 +40,7 @@ class Document:
 
     def _read(self) -> dict[Any, Any]:
         if self.source.content is None:
-            raise LaunchError(
-                Problem("there is no such file that can be read", file=self.source.shown)
-            )
+            raise LaunchError(missing(self.source.file, self.source.shown))
         try:
             large = self._too_large(self.source.content)
             self.node = None if large else yaml.compose(self.source.content, Loader=Loader)
