@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -139,13 +140,8 @@ def test_a_terminal_is_drawn_on_in_place(tmp_path: Path):
     begin(site, "r1", "r2", LONG)
     with on_terminal(site) as terminal:
         shown = screen(terminal.until("\x1b[J").partition("\x1b[?1049l")[0], 80, 24)
-        assert shown[0] in (
-            "3 submitted",
-            "2 submitted, 1 running",
-            "1 submitted, 2 running",
-            "3 running",
-        )
-        assert shown[2].split() == ["request", "state", "sku", "image", "so", "far"]
+        assert re.fullmatch(r"(\d (submitted|running)(, )?)+", shown[0])
+        assert shown[2].split() == ["request", "state", "sku", "so", "far"]
         site.call("cancel", "r1")
         terminal.until("asked to end at", 0)
         said = ended(terminal)
