@@ -79,7 +79,8 @@ def state_of(options: Mapping[str, str | None], environ: Mapping[str, str] = os.
         url = said[name]
         if url is not None and "://" not in url:
             what = f"{_source(name, options)} is no URL: {masked(url)}"
-            raise WorkersError(Problem(what, hint="SCHEME://HOST/NAME"))
+            hint = f"{_FOLDER}:///{masked(url) if url.startswith('/') else '/FOLDER'}"
+            raise WorkersError(Problem(what, hint=hint))
     folder = Path(said["state"]) if said["state"] else _usual(environ)
     return State(folder.absolute(), said["database"], said["broker"], said["executor"])
 

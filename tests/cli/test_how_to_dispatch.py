@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from taskgraph_workers.dispatch.model import (
     SPELLINGS,
     Message,
 )
+from taskgraph_workers.dispatch.state import STATE
 from tests.graph.support import ROOT
 from tests.pages import File, Reader, steps, trainer
 
@@ -243,3 +245,25 @@ def test_every_configuration_is_one():
             assert [each for each in problems if each.severity == "error"] == []
             assert config is not None
             assert config.dispatch is not None
+
+
+def test_another_broker_can_be_bridged(tmp_path: Path):
+    """The page's two commands: what comes twice is trained once, and ends are read on."""
+    line_in, line_out = re.findall(
+        r"`taskgraph-workers dispatch ((?:send -|ends .*?))`", SERVICE.read_text("utf-8")
+    )[:2]
+    site = Site(tmp_path)
+    start = (ROOT / "examples" / "dispatch" / "start.json").read_bytes()
+    for _ in range(2):
+        subprocess.run(
+            [sys.executable, "-m", "taskgraph_workers", "dispatch", *line_in.split()],
+            env={**os.environ, "PYTHONPATH": str(ROOT), STATE: str(site.state)},
+            input=start,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+    site.finish()
+    first = json.loads(site.call(*line_out.replace("LAST", "0").split()))
+    assert [each["outcome"] for each in first["ends"]] == ["succeeded"]
+    last = str(first["last"])
+    assert json.loads(site.call(*line_out.replace("LAST", last).split()))["ends"] == []

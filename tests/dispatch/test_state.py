@@ -90,6 +90,17 @@ def test_what_is_secret_in_a_url_is_not_shown(url: str, shown: str):
     assert masked(url) == shown
 
 
+@pytest.mark.parametrize("name", ["database", "broker"])
+@pytest.mark.parametrize(
+    ("said", "hint"), [("/tmp/q", "sqlite:////tmp/q"), ("queue", "sqlite:////FOLDER")]
+)
+def test_a_path_is_no_url(name: str, said: str, hint: str):
+    """The hint is the URL that was meant, as far as that is known."""
+    with pytest.raises(WorkersError) as caught:
+        state_of({name: said}, {})
+    assert str(caught.value) == f"--{name} is no URL: {said}\n    hint: {hint}"
+
+
 def test_what_nobody_knows_is_said_without_its_secrets(tmp_path: Path):
     """A broker or database of another kind is refused, and its password kept."""
     environ = {states.STATE: str(tmp_path), states.BROKER: PASSWORD}
