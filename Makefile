@@ -38,7 +38,8 @@ help:
 # In variables, since a comma would part the arguments of `call`.
 DEMO = --editable '.[dispatch]'
 TEST = --editable '.[test]'
-DEV = --editable '.[dev,docs,test]'
+DEV = --editable '.[dev,test]'
+DOCS = --editable '.[docs]'
 CELERY = --editable '.[dispatch]' 'celery[redis]'
 
 # $(call environment,FOLDER,INTERPRETER,WHAT TO INSTALL)
@@ -59,6 +60,10 @@ endef
 .venv/.dev: setup.cfg pyproject.toml
 	$(call environment,.venv,$(PYTHON),$(DEV) taskcluster-taskgraph)
 	@touch .venv/.demo .venv/.test
+
+# Documentation needs none of what tests and checks do, some of which has no wheel everywhere.
+.venv/.docs: setup.cfg pyproject.toml
+	$(call environment,.venv,$(PYTHON),$(DOCS))
 
 .venvs/taskgraph-%/.test: setup.cfg pyproject.toml
 	$(call environment,.venvs/taskgraph-$*,$(PYTHON),$(TEST) taskcluster-taskgraph==$*)
@@ -132,7 +137,7 @@ types: .venv/.dev
 contracts: .venv/.dev
 	$(BIN)/lint-imports setup.cfg --no-cache --no-logo
 
-docs: .venv/.dev
+docs: .venv/.docs
 	$(BIN)/sphinx-build -q -n -W --keep-going docs build/docs
 
 bench: .venv/.test .venvs/merlin/.test

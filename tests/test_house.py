@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,6 +65,19 @@ def test_only_the_graph_door_loads_taskgraph():
     )
     assert run.stderr == ""
     assert run.returncode == 0
+
+
+def test_nothing_is_installed_that_nothing_uses():
+    """Each requirement of the package and of its own extras is imported somewhere in it."""
+    said = configparser.ConfigParser()
+    said.read(ROOT / "setup.cfg", "utf-8")
+    extras = said["options.extras_require"]
+    wanted = said["options"]["install_requires"] + extras["dispatch"] + extras["widths"]
+    names = {re.split(r"[<>=;]", line)[0] for line in wanted.split()}
+    called = {"pyyaml": "yaml", "taskcluster-taskgraph": "taskgraph", "SQLAlchemy": "sqlalchemy"}
+    lines = "".join(path.read_text(encoding="utf-8") for path in PACKAGE)
+    for name in names:
+        assert re.search(rf"^ *(?:import|from) {called.get(name, name)}\b", lines, re.M), name
 
 
 EXAMPLES = [path for path in PACKAGE if ">>> " in path.read_text(encoding="utf-8")]
