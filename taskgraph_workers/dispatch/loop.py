@@ -15,7 +15,7 @@ from typing import Callable
 
 from taskgraph_workers.dispatch import owners
 from taskgraph_workers.dispatch.brokers.base import BrokerDown
-from taskgraph_workers.dispatch.ledger import attempts, machines, queries, steps
+from taskgraph_workers.dispatch.ledger import attempts, machines, outbox, queries, steps
 from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.recall import recall
 from taskgraph_workers.dispatch.ledger.values import Attempt
@@ -73,8 +73,12 @@ class Loop:
         self.meanwhile = None
 
     def _run(self, until_idle: bool) -> None:
+        is_new = True
         while not self.means.stopped():
             try:
+                if is_new:
+                    self._hurry()
+                    is_new = False
                 did = self.turn()
                 idle = until_idle and not did and self.is_idle()
                 self._fine(_LEDGER)
@@ -93,7 +97,7 @@ class Loop:
         Raises LedgerError.
         """
         self._take_over()
-        self.means.ledger.do(attempts.hurry)
+        self._hurry()
         while self._part(_RECEIVING, lambda: self.intake.take(self.means.pace.messages)):
             pass
         began = self.means.clock()
@@ -104,6 +108,11 @@ class Loop:
         ):
             while not self.means.stopped() and self._part(part, step):
                 pass
+
+    def _hurry(self) -> None:
+        """Wait for nothing that failed before this dispatcher began: that may be mended by now."""
+        self.means.ledger.do(attempts.hurry)
+        self.means.ledger.do(outbox.hurry)
 
     def turn(self) -> int:
         """Do what is due, of each kind some; how much that was. Raises LedgerError."""

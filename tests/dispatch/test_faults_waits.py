@@ -16,6 +16,7 @@ from trainings import Site
 from taskgraph_workers.dispatch.brokers.base import BrokerDown
 from taskgraph_workers.dispatch.brokers.external import External
 from taskgraph_workers.dispatch.ledger import attempts, queries, steps
+from taskgraph_workers.dispatch.ledger.attempts import Owner
 from taskgraph_workers.dispatch.ledger.errors import LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.files import NAME
 from taskgraph_workers.dispatch.means import Pace
@@ -166,6 +167,32 @@ def test_an_executor_whose_answers_make_no_sense_stops_no_other(world: World, an
     world.send("r2")
     world.turns(3, loop, after_s=10.0)
     assert world.states() == {"r1": "running", "r2": "running"}
+
+
+def test_who_begins_waits_for_nothing_that_failed_before(world: World):
+    """A mended configuration counts at once; what another one works on stays that one's."""
+    world.send("r1", "r2")
+    world.service.before["find"] = [down() for _ in range(100)]
+    world.turns(12, after_s=1000.0)
+    world.turns()
+    world.service.before["find"] = []
+    look = world.ledger.see(queries.next_due)
+    assert look is not None
+    assert look > world.clock.now + 200
+    (others,) = world.ledger.do(attempts.own, Owner("other", 60.0, 1), look)
+    stop = [False]
+    begun = world.clock.now
+
+    def sleep(seconds: float) -> None:
+        world.clock.sleep(seconds)
+        stop[0] = True
+
+    loop = world.dispatcher("new", stopped=lambda: stop[0])
+    loop.sleep = sleep
+    loop.run()
+    assert world.clock.now < begun + 5
+    (mine,) = {"r1", "r2"} - {others.request_id}
+    assert world.states() == {mine: "submitted", others.request_id: "accepted"}
 
 
 def _problem() -> tuple[object, ...]:

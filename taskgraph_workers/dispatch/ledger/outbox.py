@@ -67,6 +67,12 @@ def failed(conn: Connection, end: End, next_try: float) -> bool:
     return _ours(conn, end, next_try=next_try, tries=end.tries + 1, lease=None)
 
 
+def hurry(conn: Connection) -> None:
+    """Have at once what failed, and nobody is sending."""
+    failed = (outbox.c.sent_at.is_(None), outbox.c.tries > 0, outbox.c.lease.is_(None))
+    conn.execute(update(outbox).where(*failed).values(next_try=0.0))
+
+
 def ends(conn: Connection, limit: int = 1000, after: int = 0) -> tuple[End, ...]:
     """End messages that were sent, oldest first; those after a number, to go on."""
     found = select(outbox).where(outbox.c.sent_at.is_not(None), outbox.c.id > after)

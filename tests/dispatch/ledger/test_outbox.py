@@ -85,6 +85,17 @@ def test_what_could_not_be_sent_is_tried_later(ledger: Ledger):
     assert ledger.see(outbox.is_unsent)
 
 
+def test_what_could_not_be_sent_is_tried_at_once_by_who_begins(ledger: Ledger):
+    """But not what another one is sending."""
+    tell(ledger, "a/1", "b/1")
+    failed, _ = take(ledger)
+    assert ledger.do(outbox.failed, failed, NOW + 300)
+    ledger.do(outbox.hurry)
+    assert ids(take(ledger)) == ["a/1"]
+    ledger.do(outbox.hurry)
+    assert take(ledger) == []
+
+
 def test_ends_are_listed_page_by_page(ledger: Ledger):
     """A list goes on behind the last number."""
     names = [f"r{number}/1" for number in range(5)]
