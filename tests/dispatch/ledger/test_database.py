@@ -162,8 +162,11 @@ def test_a_backup_overwrites_nothing(ledger: Ledger, tmp_path: Path):
     with pytest.raises(LedgerError, match="is there already"):
         ledger.backup(tmp_path / "copy")
     assert (tmp_path / "copy").read_text() == "mine"
-    with pytest.raises(LedgerUnavailable, match="can't be written"):
+    with pytest.raises(LedgerError, match="there is no folder .*absent for the copy"):
         ledger.backup(tmp_path / "absent" / "copy")
+    (tmp_path / "taken.part").mkdir()
+    with pytest.raises(LedgerUnavailable, match="taken can't be written: Is a directory$"):
+        ledger.backup(tmp_path / "taken")
 
 
 def test_a_backup_is_of_one_moment(ledger: Ledger, tmp_path: Path):
