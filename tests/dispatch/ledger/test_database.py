@@ -162,10 +162,10 @@ def test_a_backup_overwrites_nothing(ledger: Ledger, tmp_path: Path):
     with pytest.raises(LedgerError, match="is there already"):
         ledger.backup(tmp_path / "copy")
     assert (tmp_path / "copy").read_text() == "mine"
-    with pytest.raises(LedgerError, match="there is no folder .*absent for the copy"):
+    with pytest.raises(LedgerError, match=r"there is no folder .*absent for the copy"):
         ledger.backup(tmp_path / "absent" / "copy")
     (tmp_path / "taken.part").mkdir()
-    with pytest.raises(LedgerUnavailable, match="taken can't be written: Is a directory$"):
+    with pytest.raises(LedgerUnavailable, match=r"taken can't be written: Is a directory$"):
         ledger.backup(tmp_path / "taken")
 
 
