@@ -10,6 +10,7 @@
 ``container``         the id of its container, written by the engine once there is one
 ``progress/``         what trainers report, a file for each run
 ``trouble.json``      why its engine can't start it; it is tried again
+``resting.json``      for how long it is not tried again; its slot may be given to others
 ``cancel.json``       somebody wants the job to end
 ``exit.json``         how it ended; nothing happens after it
 ``image.sif``         its image, for an engine that runs files
@@ -31,7 +32,7 @@ from collections.abc import Mapping
 from typing import Any
 
 JOB, SUPERVISOR, CANCEL, EXIT = "job.json", "supervisor.json", "cancel.json", "exit.json"
-TROUBLE = "trouble.json"
+TROUBLE, RESTING = "trouble.json", "resting.json"
 LOCK, TRAINING, OUTPUT, LOG, PROGRESS = (
     "lock",
     "training",

@@ -2,7 +2,9 @@
 
 A job has a ticket, a file with its time and key in its name, from when it is made until it has
 ended. It gets a slot by a rename, before anything is started for it, and keeps that until it has
-ended, whoever is killed meanwhile: the slot of a lost run is that of the next one.
+ended, whoever is killed meanwhile: the slot of a lost run is that of the next one. Only where its
+engine could not start it, and it rests until the next try, another one may get its slot; then it
+waits for one again, in its old place.
 """
 
 from __future__ import annotations
@@ -80,22 +82,53 @@ class Slots:
         with self._locked():
             tickets = self.tickets().values()
             having = [each for each in tickets if each.has_slot and self._goes_on(each)]
+            resting = [each for each in having if self._rests(each)]
             for ticket in tickets:
-                if len(having) >= self.at_once:
+                if len(having) - len(resting) >= self.at_once:
                     break
-                if not ticket.has_slot and self._goes_on(ticket):
-                    having.append(replace(ticket, has_slot=True))
-                    os.rename(self._at(ticket), self._at(having[-1]))
-                    files.sync(self.path)
+                if ticket.has_slot or not self._goes_on(ticket) or self._rests(ticket):
+                    continue
+                while resting and len(having) >= self.at_once:
+                    having.remove(resting[-1])
+                    self._set(resting.pop(), has_slot=False)
+                having.append(self._set(ticket, has_slot=True))
         return [each.key for each in having]
+
+    def begins(self, key: str) -> bool:
+        """Have a job rest no more; whether it has a slot, which nobody takes from it any more.
+
+        Raises OSError.
+        """
+        with self._locked():
+            self._job(key).remove(files.RESTING)
+            ticket = self.tickets().get(key)
+            return ticket is not None and ticket.has_slot
+
+    def _set(self, ticket: Ticket, has_slot: bool) -> Ticket:
+        """Give a slot to a ticket, or take it away."""
+        changed = replace(ticket, has_slot=has_slot)
+        os.rename(self._at(ticket), self._at(changed))
+        files.sync(self.path)
+        return changed
+
+    def _rests(self, ticket: Ticket) -> bool:
+        """Whether a job is not to be started yet; no longer than it said, whoever is killed."""
+        try:
+            known = self._job(ticket.key).read(files.RESTING)
+            return known is not None and 0 <= time.time() - known["at"] < known["rest_s"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _goes_on(self, ticket: Ticket) -> bool:
         """Whether a job has not ended; the ticket of one that has is taken away."""
-        job = Folder(os.path.join(self.jobs, ticket.key))
+        job = self._job(ticket.key)
         if job.has(files.JOB) and not job.has(files.EXIT):
             return True
         os.unlink(self._at(ticket))
         return False
+
+    def _job(self, key: str) -> Folder:
+        return Folder(os.path.join(self.jobs, key))
 
     def _at(self, ticket: Ticket) -> str:
         return os.path.join(self.path, ticket.name)

@@ -26,6 +26,7 @@ from taskgraph_workers.dispatch.executors import folder as files
 from taskgraph_workers.dispatch.executors import processes, starts
 from taskgraph_workers.dispatch.executors.containers import ENGINE_S, Container
 from taskgraph_workers.dispatch.executors.folder import Folder, end_name, run_name
+from taskgraph_workers.dispatch.executors.slots import Slots
 from taskgraph_workers.dispatch.executors.training import (
     CLAIMED,
     LEFT,
@@ -102,7 +103,7 @@ class Supervisor:
     def _go_on(self, job: Mapping[str, Any], run: int, became: Became) -> None:
         """Bring a job to its end, from what became of this run; none may have begun yet."""
         training: int | None = None
-        tries = 0
+        tries, rest_s = 0, 0.0
         while became.phase in (NEVER, LOST.phase):
             is_lost = became.phase != NEVER
             if is_lost:
@@ -121,8 +122,10 @@ class Supervisor:
                 tries += 1
                 if tries == (starts.MOST if became.code is None else starts.MOST_REFUSED):
                     return self.end(run, replace(became, phase="failed"))
-                if not self._may_try_again(run, became.reason, starts.rest_s(tries, job["rest_s"])):
-                    return None
+                rest_s = starts.rest_s(tries, job["rest_s"])
+                self._rest(run, became.reason, rest_s)
+            if not self._may_begin(run, rest_s):
+                return None
             became = self._begin(job, run, training)
         return self.tell(STUCK) if became is LEFT else self.end(run, became)
 
@@ -141,20 +144,38 @@ class Supervisor:
         self.tell(CLAIMED)
         return began.run()
 
-    def _may_try_again(self, run: int, why: str, rest_s: float) -> bool:
-        """Wait a while where nothing was started; whether nobody wants the job to end since."""
+    def _rest(self, run: int, why: str, rest_s: float) -> None:
+        """Say that nothing was started, and nothing will be for a while."""
         self.folder.remove(run_name(run))  # so nothing is lost, whoever is killed now
         self.folder.write(files.TROUBLE, {"reason": why, "run": run})
+        self.folder.write(files.RESTING, {"at": time.time(), "rest_s": rest_s})
+
+    def _may_begin(self, run: int, rest_s: float) -> bool:
+        """Rest, and wait for a slot if others got its own meanwhile; whether it is still wanted.
+
+        Also a supervisor that was started while it rested asks: the slot it had may be gone.
+        """
+        if not self.folder.has(files.RESTING):
+            return True
+        self.tell(CLAIMED)
         until = time.monotonic() + rest_s
         while not self.shutdown:
             if self.folder.has(files.CANCEL):
                 self._canceled(run)
                 return False
             left = until - time.monotonic()
-            if left <= 0:
+            if left <= 0 and self._has_slot():
                 return True
-            self.sleep(min(LOOK_S, left))
+            self.sleep(min(LOOK_S, left) if left > 0 else LOOK_S)
         return False
+
+    def _has_slot(self) -> bool:
+        """Whether it has one that it keeps; False where that can't be told now."""
+        jobs, key = os.path.split(self.folder.path)
+        try:
+            return Slots(jobs, 0).begins(key)
+        except OSError:
+            return False
 
     def _canceled(self, run: int) -> None:
         """It ends with the last run that anybody may know of."""

@@ -363,6 +363,7 @@ def test_it_starts_quickly_and_alone(bench: Bench):
         "executors.folder",
         "executors.outputs",
         "executors.processes",
+        "executors.slots",
         "executors.starts",
         "executors.supervisor",
         "executors.training",

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
+from engine_jobs import Engine
 from local_jobs import Bench, job, program
 
+from taskgraph_workers.dispatch.executors import folder as files
 from taskgraph_workers.dispatch.executors import processes
 from taskgraph_workers.dispatch.executors.local import LocalExecutor
 from taskgraph_workers.dispatch.executors.slots import Slots
+from taskgraph_workers.dispatch.executors.training import CLAIMED
 from taskgraph_workers.dispatch.failpoints import VARIABLE
 from taskgraph_workers.dispatch.message import key_of
 from taskgraph_workers.model import Dispatch
@@ -152,6 +156,77 @@ def test_what_nobody_asks_about_gives_its_slot_back(held: Bench):
     held.until(lambda: processes.identity(pid) is None)
     held.until(lambda: here.poll([key_of("r", 2)])[key_of("r", 2)].phase == "running")
     assert held.at(1).read("exit.json")["phase"] == "lost"
+
+
+def rests(engine: Engine, rest_s: float) -> LocalExecutor:
+    """Have the first job rest, since its image could not be had; from now on any could."""
+    outage = engine.home / "outage"
+    outage.write_text("no route to host")
+    here = engine.executor(rest_s=rest_s)
+    here.submit(job(1))
+    engine.bench.until(lambda: engine.bench.at(1).has(files.RESTING))
+    outage.unlink()
+    return here
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_one_that_rests_until_its_next_try(engine: Engine, killed: bool):
+    """Others get its slot meanwhile; after its rest it waits for one, whoever is killed."""
+    here = rests(engine, 3.0)
+    here.submit(job(2))
+    engine.bench.until(lambda: phases(here, 2) == ["queued", "running"])
+    assert here.poll([key_of("r", 1)])[key_of("r", 1)].reason.endswith("no route to host")
+    if killed:
+        engine.bench.kill_supervisor(1)
+    else:
+        engine.bench.until(lambda: not engine.bench.at(1).has(files.RESTING))
+    here.submit(job(3))
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        assert phases(here, 3) == ["queued", "running", "queued"]
+        time.sleep(0.1)
+    assert engine.bench.said == ["start 0"]
+    engine.go(0)
+    engine.bench.until(lambda: phases(here, 3) == ["succeeded"] * 3)
+    assert engine.bench.said == ["start 0", "end 0"] * 3
+
+
+def test_one_that_rests_keeps_its_slot_where_nobody_waits(engine: Engine):
+    """It is tried again without any dispatcher, and from then on its slot is its own."""
+    here = rests(engine, 0.5)
+    engine.bench.until(lambda: engine.bench.said == ["start 0"])
+    here.submit(job(2))
+    assert phases(here, 2) == ["running", "queued"]
+    engine.go(0)
+
+
+def test_a_slot_that_others_got_while_nobody_looked_after_the_one_that_rests(engine: Engine):
+    """A supervisor that is started for it then begins nothing, and can be told to end."""
+    here = rests(engine, 60.0)
+    engine.bench.kill_supervisor(1)
+    here.slots.join(key_of("r", 2), 1e10)
+    other = engine.bench.at(2)
+    os.mkdir(other.path)
+    other.write(files.JOB, {})
+    assert here.slots.advance() == [key_of("r", 2)]
+    assert here._start(engine.bench.at(1)) == CLAIMED
+    time.sleep(1.5)
+    assert engine.bench.said == []
+    assert not here.slots.begins(key_of("r", 1))
+    here.cancel(key_of("r", 1))
+    engine.bench.until(lambda: engine.bench.at(1).has(files.EXIT))
+    assert engine.bench.said == []
+
+
+def test_one_that_rests_for_ever_by_a_clock_that_was_set(engine: Engine):
+    """A clock that goes back, or a file that nobody can read, keeps no job from its slot."""
+    here = rests(engine, 60.0)
+    ticket = here.slots.tickets()[key_of("r", 1)]
+    assert here.slots._rests(ticket)
+    for said in ({"at": time.time() + 100, "rest_s": 60}, {"at": 1, "rest_s": 60}, {}):
+        engine.bench.at(1).write(files.RESTING, said)
+        assert not here.slots._rests(ticket)
+    here.cancel(key_of("r", 1))
 
 
 def test_jobs_of_before_there_were_slots(held: Bench):
