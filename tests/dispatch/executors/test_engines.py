@@ -147,7 +147,7 @@ def test_nothing_at_all(tmp_path: Path):
 
 
 def test_nothing_but_what_the_configuration_allows(tmp_path: Path):
-    """What to do is what it allows: no engine where that is none, no command where it is another."""
+    """What to do is what it allows: no engine where that is none, no command elsewhere."""
     none, down = Clients(tmp_path / "none"), Clients(tmp_path / "down", docker=DOWN)
     with pytest.raises(Impossible) as never:
         down.way(engine="none")
