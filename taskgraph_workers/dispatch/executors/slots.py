@@ -95,14 +95,16 @@ class Slots:
         return [each.key for each in having]
 
     def begins(self, key: str) -> bool:
-        """Have a job rest no more; whether it has a slot, which nobody takes from it any more.
+        """Whether a job that rested has a slot; then it rests no more, and nobody takes that away.
 
-        Raises OSError.
+        Until then it says that it rests, so that no other supervisor begins it. Raises OSError.
         """
         with self._locked():
-            self._job(key).remove(files.RESTING)
             ticket = self.tickets().get(key)
-            return ticket is not None and ticket.has_slot
+            if ticket is None or not ticket.has_slot:
+                return False
+            self._job(key).remove(files.RESTING)
+            return True
 
     def _set(self, ticket: Ticket, has_slot: bool) -> Ticket:
         """Give a slot to a ticket, or take it away."""

@@ -176,11 +176,13 @@ def test_one_that_rests_until_its_next_try(engine: Engine, killed: bool):
     here.submit(job(2))
     engine.bench.until(lambda: phases(here, 2) == ["queued", "running"])
     assert here.poll([key_of("r", 1)])[key_of("r", 1)].reason.endswith("no route to host")
+    ticket = here.slots.tickets()[key_of("r", 1)]
+    engine.bench.until(lambda: not here.slots._rests(ticket))
+    here.submit(job(3))
     if killed:
         engine.bench.kill_supervisor(1)
-    else:
-        engine.bench.until(lambda: not engine.bench.at(1).has(files.RESTING))
-    here.submit(job(3))
+        # By someone who has not heard yet that its slot is gone.
+        assert here._start(engine.bench.at(1)) == CLAIMED
     until = time.monotonic() + 3
     while time.monotonic() < until:
         assert phases(here, 3) == ["queued", "running", "queued"]
