@@ -164,7 +164,8 @@ def notes(request: Request) -> list[str]:
     """Why it is as it is, as far as that is known."""
     notes = [request.reason] if request.reason else []
     if request.ended_at is None and request.unheard_since is not None:
-        notes.append(f"nobody could be asked about it since {when(request.unheard_since)}")
+        since = f"nobody could be asked about it since {when(request.unheard_since)}"
+        notes = [": ".join((since, *notes))]
     if request.ended_at is None and request.cancel_asked_at is not None:
         notes.append(f"asked to end at {when(request.cancel_asked_at)}")
     return notes

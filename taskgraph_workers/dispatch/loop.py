@@ -209,14 +209,16 @@ class Loop:
             except Exception as error:
                 # Its answers make no sense, so nothing is known of its jobs. Others' go on.
                 self.means.unforeseen(f"working with {name} failed", error)
-                later = [(each, self.means.later(each.tries)) for each in theirs]
+                why = f"working with {name} failed: {type(error).__name__}"
+                later = [(each, self.means.later(each.tries), why) for each in theirs]
                 self.means.ledger.do(steps.unheard, later, self.means.clock())
         return len(mine)
 
     def _work_at(self, mine: Sequence[Attempt]) -> None:
         executor = self.means.executor(mine[0])
         if executor is None:
-            later = [(each, self.means.not_here(each)) for each in mine]
+            why = f"its executor is not configured here: {mine[0].executor}"
+            later = [(each, self.means.not_here(each), why) for each in mine]
             self.means.ledger.do(steps.unheard, later, self.means.clock())
             return
         reconcile(self.means, executor, [each for each in mine if each.handle is not None])

@@ -49,12 +49,12 @@ def reconcile(means: Means, executor: Executor, going: Sequence[Attempt]) -> Non
     _cancel(means, executor, going)
     statuses = _poll(means, executor, going)
     hearing = Hearing()
-    silent: list[tuple[Attempt, float]] = []
+    silent: list[tuple[Attempt, float, str]] = []
     same: list[tuple[Attempt, float]] = []
     for mine in going:
         status = _newest(mine, statuses.get(mine.handle or "", Status("unknown")))
         if status.phase not in _STATES:
-            silent.append((mine, _again(means, mine, status)))
+            silent.append((mine, _again(means, mine, status), status.reason))
             continue
         portion = _portion(means, hearing, executor, mine)
         if not portion.facts and _is_same(mine, status):
@@ -88,13 +88,16 @@ def _cancel(means: Means, executor: Executor, going: Sequence[Attempt]) -> None:
 
 
 def _poll(means: Means, executor: Executor, going: Sequence[Attempt]) -> Mapping[str, Status]:
+    handles = [mine.handle for mine in going if mine.handle is not None]
     try:
-        return executor.poll([mine.handle for mine in going if mine.handle is not None])
+        return executor.poll(handles)
     except Unreachable as error:
-        means.say.warn("jobs can't be asked about", executor=executor.name, reason=str(error))
+        why = str(error)
+        means.say.warn("jobs can't be asked about", executor=executor.name, reason=why)
     except Exception as error:
+        why = f"asking {executor.name} failed: {type(error).__name__}"
         means.unforeseen(f"asking {executor.name} failed", error)
-    return {}
+    return dict.fromkeys(handles, Status("unknown", reason=why))
 
 
 def _newest(mine: Attempt, status: Status) -> Status:

@@ -96,7 +96,7 @@ def _unreachable(means: Means, executor: Executor, mine: Attempt, error: Unreach
         tries=mine.tries + 1,
         reason=str(error),
     )
-    means.ledger.do(steps.unheard, [(mine, again)], means.clock())
+    means.ledger.do(steps.unheard, [(mine, again, str(error))], means.clock())
 
 
 def _put_off(means: Means, mine: Sequence[Attempt], until: float) -> None:

@@ -106,9 +106,25 @@ def test_unknown_is_a_time_not_a_state(world: World):
     world.turns(30, after_s=20.0)
     assert world.request().state == "running"
     assert world.request().unheard_since == pytest.approx(since, abs=21.0)
+    assert world.request().reason == "timeout"
+    world.service.before["poll"] = [down("docker is down") for _ in range(9)]
+    world.turns(30, after_s=20.0)
+    assert world.request().reason == "docker is down"
+    world.service.before["poll"] = []
     world.service.statuses[handle] = known
     world.turns(16, after_s=20.0)
     assert (world.request().state, world.request().unheard_since) == ("running", None)
+    assert world.request().reason == ""
+
+
+def test_why_it_can_not_be_started_now_is_kept_until_it_is(world: World):
+    """Not only in the log; and not longer."""
+    world.send("r1")
+    world.service.before["find"] = [down("pyton3 can't be run")]
+    world.turns(after_s=20.0)
+    assert (world.request().state, world.request().reason) == ("accepted", "pyton3 can't be run")
+    world.turns(1)
+    assert (world.request().state, world.request().reason) == ("submitted", "")
 
 
 def test_progress_that_can_not_be_read_delays_no_end(world: World):

@@ -46,6 +46,7 @@ from taskgraph_workers.dispatch.executors.base import (
     trainer_env,
 )
 from taskgraph_workers.dispatch.executors.call import Answer, call
+from taskgraph_workers.dispatch.meant import shown
 from taskgraph_workers.dispatch.model import VM_DESTROYED, Job, Progress, Status
 from taskgraph_workers.model import Commands
 
@@ -271,7 +272,7 @@ def read_status(text: str, now: float) -> tuple[Status, tuple[Progress, ...]]:
         value = {"phase": value}
     phase = value.get("phase")
     if phase not in PHASES:
-        raise ValueError(f"its phase is none of {', '.join(PHASES)}")
+        raise ValueError(f"its phase is none of {', '.join(PHASES)}: {shown(str(phase))}")
     machine, run = value.get("machine"), value.get("run") or 0
     if not (machine is None or (isinstance(machine, str) and _is_name(machine))):
         raise ValueError("its machine is no name")

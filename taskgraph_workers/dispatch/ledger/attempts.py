@@ -81,9 +81,9 @@ def let_go(conn: Connection, mine: Attempt, next_look: float, tries: int = 0) ->
 def record_handle(conn: Connection, mine: Attempt, handle: str) -> Attempt | None:
     """What its executor calls it. An attempt that was accepted is submitted now."""
     state = SUBMITTED if mine.state == ACCEPTED else mine.state
-    fresh = {"tries": 0, "failures": 0, "unheard_since": None}
+    fresh = {"tries": 0, "failures": 0, "unheard_since": None, "reason": ""}
     changed = _write(conn, mine, handle=handle, state=state, **fresh)
-    if changed is not None and state != mine.state:
+    if changed is not None and (state, "") != (mine.state, mine.reason):
         _show(conn, changed)
     return changed
 
@@ -97,10 +97,17 @@ def heard(conn: Connection, mine: Attempt, status: Status) -> Attempt | None:
     return changed
 
 
-def unheard(conn: Connection, mine: Attempt, now: float) -> Attempt | None:
-    """Nobody could be asked. Since when that is so stays as it was said first."""
-    since = mine.unheard_since
-    return _write(conn, mine, unheard_since=now if since is None else since)
+def unheard(conn: Connection, mine: Attempt, now: float, why: str = "") -> Attempt | None:
+    """Nobody could be asked. Since when that is so stays as it was said first; why, as it was last.
+
+    The next answer says another reason, or none.
+    """
+    since = now if mine.unheard_since is None else mine.unheard_since
+    reason = storable(why) or mine.reason
+    changed = _write(conn, mine, unheard_since=since, reason=reason)
+    if changed is not None and reason != mine.reason:
+        _show(conn, changed)
+    return changed
 
 
 def failed(conn: Connection, mine: Attempt, next_look: float) -> Attempt | None:

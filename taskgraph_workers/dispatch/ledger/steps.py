@@ -62,10 +62,10 @@ def same(conn: Connection, mine: Sequence[tuple[Attempt, float]]) -> None:
         attempts.let_go(conn, each, next_look, each.tries)
 
 
-def unheard(conn: Connection, mine: Sequence[tuple[Attempt, float]], now: float) -> None:
-    """Nobody could be asked about these: since when is kept, and nothing else follows from it."""
-    for each, next_look in mine:
-        changed = attempts.unheard(conn, each, now)
+def unheard(conn: Connection, mine: Sequence[tuple[Attempt, float, str]], now: float) -> None:
+    """Nobody could be asked about these: since when, and why, is kept; nothing follows from it."""
+    for each, next_look, why in mine:
+        changed = attempts.unheard(conn, each, now, why)
         if changed is not None:
             attempts.let_go(conn, changed, next_look, each.tries + 1)
 

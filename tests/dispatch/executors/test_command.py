@@ -193,6 +193,8 @@ def test_what_is_no_answer_of_poll(site: Site, answer: str):
     """It is unknown, never failed; nor is what a failing command says."""
     site.answers(poll=answer)
     assert site.executor().poll([KEY])[KEY].phase == "unknown"
+    site.answers(poll="Deallocated")
+    assert site.executor().poll([KEY])[KEY].reason.endswith("lost: 'Deallocated'")
     site.answers(poll="1 running")
     assert site.executor().poll([KEY])[KEY] == Status(
         "unknown", reason="poll failed: exit code 1: running"

@@ -190,14 +190,15 @@ def test_the_end_of_what_never_started_names_no_machine(ledger: Ledger):
 def test_unheard_is_a_time_and_no_state(ledger: Ledger):
     """Since when nobody could be asked is kept, until somebody answers."""
     running = started(ledger)
-    first = ledger.do(attempts.unheard, running, NOW + 10)
+    first = ledger.do(attempts.unheard, running, NOW + 10, "site: no such program")
     assert first is not None
     second = ledger.do(attempts.unheard, first, NOW + 20)
     assert second is not None
     assert (second.state, second.unheard_since) == ("running", NOW + 10)
+    assert second.reason == "site: no such program"
     heard = ledger.do(attempts.heard, second, RUNNING)
     assert heard is not None
-    assert (heard.state, heard.unheard_since) == ("running", None)
+    assert (heard.state, heard.unheard_since, heard.reason) == ("running", None, "")
 
 
 def test_runs_only_go_forward(ledger: Ledger):
