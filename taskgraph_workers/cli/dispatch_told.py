@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -134,13 +135,26 @@ def show_facts(shown: Shown, output: Output) -> None:
     left_out = shown.count - len(shown.facts)
     if left_out:
         output.line("  ", Styled(f"{left_out} earlier facts: --json has them all", "dim"))
-    rows = [_fact_row(fact, shown.request) for fact in shown.facts]
-    output.table(rows, ("time", "so far", "run", ""), indent=2)
+    columns: dict[str, list[Cell]] = {
+        "time": [when(fact.progress.at) for fact in shown.facts],
+        "so far": [fact.progress.name for fact in shown.facts],
+        "seq": _numbers(shown.facts),
+        "attempt": [str(fact.attempt) for fact in shown.facts],
+        "run": [str(fact.progress.run) for fact in shown.facts],
+        "": [data_of(fact, shown.request) for fact in shown.facts],
+    }
+    if not any(columns["seq"]):
+        del columns["seq"]
+    if shown.request.attempt == 1:
+        del columns["attempt"]
+    output.table([list(row) for row in zip(*columns.values())], tuple(columns), indent=2)
 
 
-def _fact_row(fact: Fact, request: Request) -> list[Cell]:
-    told = fact.progress
-    return [when(told.at), told.name, str(told.run), data_of(fact, request)]
+def _numbers(facts: Sequence[Fact]) -> list[Cell]:
+    """What tells facts of one name apart; empty where there is but one."""
+    names = [(fact.attempt, fact.progress.run, fact.progress.name) for fact in facts]
+    count = Counter(names)
+    return [str(fact.progress.seq) if count[of] > 1 else "" for of, fact in zip(names, facts)]
 
 
 def data_of(fact: Fact, request: Request) -> str:
