@@ -371,7 +371,7 @@ def test_the_table_tells_what_a_trainer_reached(tmp_path: Path):
     rows = [line.split() for line in site.call("status").splitlines() if line[0] == "r"]
     assert rows == [
         ["request", "state", "sku", "image", "so", "far"],
-        ["r2", "rejected"],
+        ["r2", "rejected", "ND7", "cwolff/my_keras_model"],
         ["r1", "succeeded", "ND6", "cwolff/my_keras_model", "imagesDownloaded"],
     ]
 
