@@ -28,8 +28,15 @@ class Terminal:
         self.leader, follower = pty.openpty()
         self.said = ""
         self._resize(columns, lines)
+        # In a group of its own, as shells have it: one whose parents are gone can't be stopped
+        # by SIGTSTP (POSIX, 2.4.3), and nobody knows who started the tests.
         self.run = subprocess.Popen(
-            list(words), env=dict(env), stdin=follower, stdout=follower, stderr=follower
+            list(words),
+            env=dict(env),
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            preexec_fn=os.setpgrp,  # noqa: PLW1509
         )
         os.close(follower)
 

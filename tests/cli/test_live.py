@@ -141,7 +141,9 @@ def test_a_screen_makes_way_for_a_shell():
         terminal.until("line 1-5")
         terminal.run.send_signal(signal.SIGTSTP)
         terminal.until("\x1b[?1049l")
+        limit = time.monotonic() + 60
         while "T" not in Path(f"/proc/{terminal.run.pid}/stat").read_text().split(")")[1][:3]:
+            assert time.monotonic() < limit, "it was not stopped"
             time.sleep(0.01)
         terminal.run.send_signal(signal.SIGCONT)
         terminal.until("\x1b[?1049h")
