@@ -31,16 +31,18 @@ class Run:
 class Mark:
     """How much was told: of all runs before ``run``, and of this one so much of its file.
 
-    ``facts`` counts what trainers told in all runs. ``began``, ``warned`` and ``full``: it was told
-    that the run began, that lines are ignored, that no more is taken.
+    ``facts`` counts what trainers told in all runs. ``began``: it was told that the run began.
     """
 
     run: int = 0
     began: bool = False
     file: progress_file.Mark = progress_file.BEGINNING
-    warned: bool = False
     facts: int = 0
-    full: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it was told that no more is taken."""
+        return self.facts > MOST_FACTS
 
 
 def portion(runs: Sequence[Run], mark: Mark, most: int, now: float) -> Portion:
@@ -64,27 +66,25 @@ def portion(runs: Sequence[Run], mark: Mark, most: int, now: float) -> Portion:
         if mark.file.ignored:
             facts.append(Progress(IGNORED, now, mark.run, 1, {"lines": mark.file.ignored}))
         facts.append(_of_machine(VM_DESTROYED, run.ended, mark, run))
-        mark = Mark(mark.run + 1, facts=mark.facts, full=mark.full)
+        mark = Mark(mark.run + 1, facts=mark.facts)
     return Portion(tuple(facts), mark)
 
 
 def _tell(facts: list[Progress], run: Run, mark: Mark, most: int, now: float) -> tuple[Mark, bool]:
     """Add what the trainer of a run tells; whether there is more."""
-    if mark.full:
+    if mark.is_full:
         return mark, False
     known, ended = Progress("", now, mark.run), run.ended is not None
     # One more than are taken is read, since that there is one is told.
     room = MOST_FACTS - mark.facts
     told = progress_file.read(run.file, mark.file, known, min(most, room + 1), ended)
     facts += told.facts[:room]
-    if told.mark.ignored and not mark.warned:
+    if told.mark.ignored and not mark.file.ignored:
         facts.append(Progress(IGNORED, now, mark.run, 0, {"first": told.mark.first}))
-    full = len(told.facts) > room
-    if full:
+    mark = replace(mark, file=told.mark, facts=mark.facts + len(told.facts))
+    if mark.is_full:
         facts.append(Progress(DROPPED, now, mark.run, 0, {"after": MOST_FACTS}))
-    count, warned = mark.facts + len(told.facts), bool(told.mark.ignored)
-    mark = replace(mark, file=told.mark, facts=count, warned=warned, full=full)
-    return mark, told.more and not full
+    return mark, told.more and not mark.is_full
 
 
 def _of_machine(name: str, at: float, mark: Mark, run: Run) -> Progress:
