@@ -30,7 +30,7 @@ from taskgraph_workers.dispatch.executors.containers import (
     Container,
 )
 from taskgraph_workers.dispatch.executors.folder import end_name, progress_name
-from taskgraph_workers.dispatch.executors.witness import Keep, Witness
+from taskgraph_workers.dispatch.executors.witness import Witness
 from taskgraph_workers.dispatch.failpoints import reach
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Training:
         self.has_begun = True
         self.since = self._printed()
         try:
-            trainer = Witness(lambda: self._popen(self.job["argv"]), Keep(self._record, self.lock))
+            trainer = Witness(lambda: self._popen(self.job["argv"]), self._record, self.lock)
         except OSError as error:
             return self._not_started(error, self.job["argv"])
         reach("trainer-started")

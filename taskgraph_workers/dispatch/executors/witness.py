@@ -18,6 +18,9 @@ from typing import Any, Callable
 
 from taskgraph_workers.dispatch.failpoints import reach
 
+#: What starts a trainer. Raises OSError or ValueError where that can't be done.
+Start = Callable[[], "subprocess.Popen[bytes]"]
+
 # As many descriptors of a supervisor may be open.
 _MOST_OPEN = 256
 
@@ -25,12 +28,15 @@ _MOST_OPEN = 256
 class Witness:
     """The trainer that a witness has started. ``pid`` is the trainer's, and its session's."""
 
-    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], keep: Keep) -> None:
-        """Start it. Raises OSError where that can't be done."""
+    def __init__(self, start: Start, record: Callable[[int], object], lock: int) -> None:
+        """Start it. Raises OSError where that can't be done.
+
+        The witness hands the code that it ends with to ``record``, and keeps ``lock`` open.
+        """
         says, told = os.pipe()
         self.witness = os.fork()
         if self.witness == 0:
-            _be_witness(start, keep, told)
+            _be_witness(start, record, lock, told)
         os.close(told)
         self._says = open(says, "rb")  # noqa: SIM115 - until it has ended
         self.is_lost = False
@@ -62,14 +68,7 @@ class Witness:
         self._says.close()
 
 
-class Keep:
-    """What a witness does with what it sees: ``record`` the code; the descriptor that it keeps."""
-
-    def __init__(self, record: Callable[[int], object], lock: int) -> None:
-        self.record, self.lock = record, lock
-
-
-def _be_witness(start: Callable[[], subprocess.Popen[bytes]], keep: Keep, told: int) -> None:
+def _be_witness(start: Start, record: Callable[[int], object], lock: int, told: int) -> None:
     """What the witness does. Never returns."""
     try:
         signal.set_wakeup_fd(-1)
@@ -77,13 +76,13 @@ def _be_witness(start: Callable[[], subprocess.Popen[bytes]], keep: Keep, told: 
         signal.signal(signal.SIGTERM, lambda *_: None)
         os.setsid()
         # Above all the lock of the supervisor, which must end with it.
-        _close_all_but({0, 1, 2, told, keep.lock})
+        _close_all_but({0, 1, 2, told, lock})
         code = _witnessed(start, told)
         if code is not None:
             reach("trainer-witnessed")
             # A disk may be full: then only the supervisor is told.
             with contextlib.suppress(OSError):
-                keep.record(code)
+                record(code)
             _tell(told, {"code": code})
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -91,7 +90,7 @@ def _be_witness(start: Callable[[], subprocess.Popen[bytes]], keep: Keep, told: 
         os._exit(0)
 
 
-def _witnessed(start: Callable[[], subprocess.Popen[bytes]], told: int) -> int | None:
+def _witnessed(start: Start, told: int) -> int | None:
     """Start a trainer, and wait for its end; None where it can't be started."""
     try:
         process = start()
