@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -77,6 +78,12 @@ class Site:
         words = ("run", "--config", str(self.config), "--until-idle")
         return self.start(*words, failpoint=failpoint)
 
+    def killed_at(self, failpoint: str) -> None:
+        """Have a dispatcher that is killed at a step; fails where it never gets there."""
+        killed = self.dispatcher(failpoint)
+        killed.communicate(timeout=60)
+        assert killed.returncode == -signal.SIGKILL
+
     def finish(self) -> str:
         """Have a dispatcher do all that is left; what it logged."""
         run = self.dispatcher()
@@ -105,3 +112,10 @@ class Site:
     def trained(self) -> Counter[str]:
         """How often each request was trained, as the trainings themselves say."""
         return Counter(self.trace.read_text("utf-8").split() if self.trace.exists() else [])
+
+    def assert_each_once(self, *request_ids: str) -> None:
+        """Each was trained once, succeeded, and has one end message; nothing is a dead letter."""
+        assert self.trained() == dict.fromkeys(request_ids, 1)
+        assert {each["state"] for each in self.requests().values()} == {"succeeded"}
+        assert sorted(end["requestId"] for end in self.ends()) == sorted(request_ids)
+        assert json.loads(self.call("dead", "--json"))["dead"] == []

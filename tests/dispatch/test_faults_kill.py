@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
 from pathlib import Path
 
@@ -28,14 +27,9 @@ def site(tmp_path: Path) -> Site:
 def test_killed_at_any_step_each_request_is_trained_once(site: Site, step: str):
     """P1, P2, P7: the next dispatcher goes on at once, and nothing is lost or doubled."""
     site.send("r1", "r2")
-    killed = site.dispatcher(step)
-    killed.communicate(timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    site.killed_at(step)
     site.finish()
-    assert site.trained() == {"r1": 1, "r2": 1}
-    assert {each["state"] for each in site.requests().values()} == {"succeeded"}
-    assert sorted(end["requestId"] for end in site.ends()) == ["r1", "r2"]
-    assert json.loads(site.call("dead", "--json"))["dead"] == []
+    site.assert_each_once("r1", "r2")
 
 
 def test_killed_at_one_step_after_the_other(site: Site):

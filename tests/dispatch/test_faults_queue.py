@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -65,28 +63,21 @@ def until(true: Callable[[], object]) -> None:
 def test_killed_at_any_step_each_request_is_trained_once(site: Site, step: str):
     """T1, P1, P2, P7: what was held comes again, and nothing is lost or doubled."""
     site.send("r1", "r2")
-    killed = site.dispatcher(step)
-    killed.communicate(timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    site.killed_at(step)
     held = {"after-receive": 2, "after-commit": 2, "after-receive:2": 1, "after-commit:2": 1}
     held["after-acknowledge"] = 1
     assert left(site) == held.get(step, 0)
     lapse(site)
     site.finish()
-    assert site.trained() == {"r1": 1, "r2": 1}
-    assert {each["state"] for each in site.requests().values()} == {"succeeded"}
-    assert sorted(end["requestId"] for end in site.ends()) == ["r1", "r2"]
+    site.assert_each_once("r1", "r2")
     assert left(site) == 0
-    assert json.loads(site.call("dead", "--json"))["dead"] == []
 
 
 def test_killed_at_one_step_after_the_other(site: Site):
     """A dispatcher that comes again and again, and never gets further than one step."""
     site.send("r1")
     for step in STEPS[::2]:
-        killed = site.dispatcher(step)
-        killed.communicate(timeout=60)
-        assert killed.returncode == -signal.SIGKILL
+        site.killed_at(step)
         lapse(site)
     site.finish()
     assert (site.trained(), left(site)) == ({"r1": 1}, 0)

@@ -118,6 +118,8 @@ def test_a_requeue_does_not_wait_for_ever(tmp_path: Path):
         run.until((tmp_path / "requeues").exists)
         run.process.wait(timeout=30)
         os.killpg(run.process.pid, signal.SIGKILL)
+    assert (tmp_path / "requeues").read_text().count("requeued") == 1
+    assert not any(line.startswith("end") for line in run.log)
 
 
 def test_the_end_of_the_work_ends_them(tmp_path: Path):

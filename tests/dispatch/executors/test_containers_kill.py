@@ -12,14 +12,26 @@ from engine_jobs import KEY, Engine
 from local_jobs import job
 
 from taskgraph_workers.dispatch.executors import processes
+from taskgraph_workers.dispatch.executors.local import LocalExecutor
+
+
+def unwatched(engine: Engine, **fields: int) -> LocalExecutor:
+    """An executor whose one job runs, and has lost its supervisor."""
+    executor = engine.executor()
+    executor.submit(job(**fields))
+    engine.bench.until(lambda: engine.bench.said)
+    engine.bench.kill_supervisor()
+    return executor
+
+
+def kill_clients(engine: Engine) -> None:
+    for client in engine.bench.trainers():
+        os.kill(client, signal.SIGKILL)
 
 
 def test_the_supervisor_of_a_container_is_killed(engine: Engine):
     """The container goes on, and the next supervisor goes on with it: nothing is lost."""
-    executor = engine.executor()
-    executor.submit(job(retries=0))
-    engine.bench.until(lambda: engine.bench.said)
-    engine.bench.kill_supervisor()
+    executor = unwatched(engine, retries=0)
     assert executor.poll([KEY])[KEY] == executor.poll([KEY])[KEY]
     assert executor.poll([KEY])[KEY].phase == "running"
     engine.go(7)
@@ -30,12 +42,8 @@ def test_the_supervisor_of_a_container_is_killed(engine: Engine):
 
 def test_it_ends_while_nobody_watches(engine: Engine):
     """Its engine knows the exit code all the same."""
-    executor = engine.executor()
-    executor.submit(job(retries=3))
-    engine.bench.until(lambda: engine.bench.said)
-    engine.bench.kill_supervisor()
-    for client in engine.bench.trainers():
-        os.kill(client, signal.SIGKILL)
+    executor = unwatched(engine, retries=3)
+    kill_clients(engine)
     engine.go(0)
     engine.bench.until(lambda: "exited" in (engine.container / "status").read_text())
     ended = engine.bench.ended(executor)
@@ -58,10 +66,7 @@ def test_the_supervisor_is_killed_at_the_end(engine: Engine, at: str):
 
 def test_the_clock_is_set_while_nobody_watches(engine: Engine):
     """A limit is of the time that goes by, whatever clocks say."""
-    executor = engine.executor()
-    executor.submit(job(max_run_time_s=600))
-    engine.bench.until(lambda: engine.bench.said)
-    engine.bench.kill_supervisor()
+    executor = unwatched(engine, max_run_time_s=600)
     marker = engine.bench.at().read("run-0.json")
     assert marker is not None
     engine.bench.at().write("run-0.json", {**marker, "at": 0.0})
@@ -76,8 +81,7 @@ def test_the_client_is_killed(engine: Engine):
     executor = engine.executor()
     executor.submit(job())
     engine.bench.until(lambda: engine.bench.said)
-    for client in engine.bench.trainers():
-        os.kill(client, signal.SIGKILL)
+    kill_clients(engine)
     engine.bench.until(lambda: not engine.bench.trainers())
     assert executor.poll([KEY])[KEY].phase == "running"
     engine.go(0)
@@ -87,10 +91,7 @@ def test_the_client_is_killed(engine: Engine):
 
 def test_the_machine_was_started_anew(engine: Engine):
     """What is left of the container says nothing; the job runs again in a new one."""
-    executor = engine.executor()
-    executor.submit(job(retries=1))
-    engine.bench.until(lambda: engine.bench.said)
-    engine.bench.kill_supervisor()
+    executor = unwatched(engine, retries=1)
     marker = engine.bench.at().read("run-0.json")
     assert marker is not None
     engine.bench.at().write("run-0.json", {**marker, "boot": "another"})
@@ -101,12 +102,8 @@ def test_the_machine_was_started_anew(engine: Engine):
 
 def test_a_container_that_others_removed(engine: Engine):
     """Nobody knows how far it came: it is lost, and never succeeded."""
-    executor = engine.executor()
-    executor.submit(job(retries=0))
-    engine.bench.until(lambda: engine.bench.said)
-    engine.bench.kill_supervisor()
-    for client in engine.bench.trainers():
-        os.kill(client, signal.SIGKILL)
+    executor = unwatched(engine, retries=0)
+    kill_clients(engine)
     engine.bench.until(lambda: executor.poll([KEY])[KEY].phase == "running")
     shutil.rmtree(engine.container)
     ended = engine.bench.ended(executor)
@@ -120,8 +117,7 @@ def test_a_container_that_its_engine_lost_sight_of(engine: Engine):
     engine.bench.until(lambda: engine.bench.said)
     forsaken = engine.home / "forsaken"
     forsaken.touch()
-    for client in engine.bench.trainers():
-        os.kill(client, signal.SIGKILL)
+    kill_clients(engine)
     engine.bench.until(lambda: engine.bench.said == ["start 0", "start 1"])
     forsaken.unlink()
     engine.go(0)
@@ -136,8 +132,7 @@ def test_it_is_canceled_while_its_engine_can_not_wait(engine: Engine):
     engine.bench.until(lambda: engine.bench.said)
     (engine.home / "forsaken").touch()
     executor.cancel(KEY)
-    for client in engine.bench.trainers():
-        os.kill(client, signal.SIGKILL)
+    kill_clients(engine)
     assert engine.bench.ended(executor).phase == "canceled"
 
 

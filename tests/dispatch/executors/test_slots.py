@@ -85,6 +85,8 @@ def test_so_many_as_are_allowed(held: Bench):
     held.until(lambda: phases(here, 5) == ["running"] * 2 + ["queued"] * 3)
     end(held, 2)
     held.until(lambda: phases(here, 5) == ["running", "succeeded", "running", "queued", "queued"])
+    held.until(lambda: len(held.said) == 3)
+    assert sorted(held.said) == ["start 1", "start 2", "start 3"]
 
 
 def test_one_that_waits_is_canceled(held: Bench):

@@ -53,7 +53,8 @@ def test_a_group_that_never_starts():
 
 def test_a_default_worker_that_nobody_misses_is_no_matter():
     """Where others serve the queues of Merlin's default worker, nothing is said of it."""
-    only(a_step("a", "q"), a_step("b", "q"), a_worker("w", "a", **QUIET))
+    said = only(a_step("a", "q"), a_step("b", "q"), a_worker("w", "a", **QUIET))
+    assert said.message == "w also runs b, since it serves queue q"
 
 
 def test_steps_that_a_group_does_not_name():
