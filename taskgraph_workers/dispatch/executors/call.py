@@ -33,9 +33,18 @@ class Answer:
         if self.code is None:
             return self.why
         lines = [line.strip() for line in self.err.splitlines() if line.strip()]
-        last = "".join(c if c.isprintable() else "?" for c in lines[-1])[:most] if lines else ""
+        last = printable(lines[-1])[:most] if lines else ""
         how = f"signal {-self.code}" if self.code < 0 else f"exit code {self.code}"
         return f"{how}: {last}" if last else how
+
+
+def printable(text: str) -> str:
+    """A text that does nothing to a terminal.
+
+    >>> printable("a" + chr(27) + "[2J")
+    'a?[2J'
+    """
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def call(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from taskgraph_workers.dispatch.backoff import delay
+from taskgraph_workers.dispatch.executors.call import printable
 
 #: How often an engine is asked to start a container: with waits of 2 s and more, within a quarter
 #: of an hour.
@@ -56,8 +57,7 @@ def last_words(path: str, since: int, secrets: Iterable[str] = ()) -> str:
 def _plain(line: str, secrets: Iterable[str]) -> str:
     for pattern, shown in _SECRETS:
         line = pattern.sub(shown, line)
-    line = without(line, secrets)
-    return "".join(c if c.isprintable() else "?" for c in line)[:_MOST_TEXT]
+    return printable(without(line, secrets))[:_MOST_TEXT]
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
