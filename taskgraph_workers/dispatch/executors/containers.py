@@ -80,11 +80,11 @@ class Container:
 
     def stop(self) -> None:
         """Ask its engine to end it, and don't wait for that."""
-        start_quiet(self.job["stop"])
+        _start_quiet(self.job["stop"])
 
     def waiting(self) -> subprocess.Popen[bytes] | None:
         """A process that ends when it has ended, or where its engine can't tell; None for none."""
-        return start_quiet(self.job["wait"])
+        return _start_quiet(self.job["wait"])
 
     def is_forsaken(self, code: int) -> bool:
         """Whether its engine would say for ever that it is alive, and it is not.
@@ -100,7 +100,7 @@ class Container:
         return call(self.job[what], os.environ, ENGINE_S)
 
 
-def start_quiet(argv: Sequence[str]) -> subprocess.Popen[bytes] | None:
+def _start_quiet(argv: Sequence[str]) -> subprocess.Popen[bytes] | None:
     """Start an engine's client that nobody listens to; None where it is not there any more."""
     try:
         return subprocess.Popen(

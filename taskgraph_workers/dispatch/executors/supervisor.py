@@ -7,7 +7,8 @@ It promises that a job's trainer runs once, and a second time only where the mac
 supervisor, was lost before the first had ended, and ``retries`` are left. Before that it ends all
 that is left of the lost run; if it can't, nothing new is started.
 
-Only the standard library is imported here, and little of it: see ``_start`` in :mod:`.local`.
+It imports little, of the standard library and of this package alone: it is started for each job,
+without what is installed besides (``_start`` in :mod:`.local`).
 """
 
 from __future__ import annotations
@@ -238,8 +239,8 @@ class Supervisor:
 def main(argv: Sequence[str]) -> None:
     """``FOLDER DESCRIPTOR``: watch over the job in a folder; tell how it stands by a descriptor.
 
-    Returns at once in the process that was started: the work is done by a child, which nobody has
-    to wait for.
+    The process that was started ends at once: the work is done by a child, which nobody has to wait
+    for.
     """
     path, tell = argv
     if os.fork():
