@@ -25,7 +25,6 @@ from taskgraph_workers.model import Dispatch
 KEY = key_of("r", 1)
 PLACE = Place("/state/jobs/k/progress", "/j/k/env", "/j/k/container", "/j/k/image.sif", 7)
 NAME = container_name(KEY, PLACE)
-STAND_IN = Path(__file__).resolve().parents[2] / "stand_ins" / "engines" / "engine.py"
 DOWN = Answer(1, "", "Cannot connect to the Docker daemon. Is the docker daemon running?\n")
 WORKS = Answer(0, "28.2.2\n")
 
