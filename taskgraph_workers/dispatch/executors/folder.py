@@ -7,6 +7,7 @@
 ``supervisor.json``   the supervisor that holds the lock, or held it last
 ``run-N.json``        the marker that run N was started; written before its trainer is
 ``end-N.json``        how its trainer ended, or that it was given up: whichever is written first
+``env``               variables of its container that the engine's client itself goes by
 ``container``         the id of its container, written by the engine once there is one
 ``progress/``         what trainers report, a file for each run
 ``trouble.json``      why its engine can't start it; it is tried again
@@ -40,7 +41,7 @@ LOCK, TRAINING, OUTPUT, LOG, PROGRESS = (
     "supervisor.log",
     "progress",
 )
-CONTAINER, IMAGE = "container", "image.sif"
+ENV, CONTAINER, IMAGE = "env", "container", "image.sif"
 
 #: What the files are like; a supervisor of another version leaves a job alone.
 VERSION = 1
@@ -138,9 +139,11 @@ class Folder:
         handle = os.open(self.at(name), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except OSError as error:
             os.close(handle)
-            return None
+            if isinstance(error, BlockingIOError):
+                return None
+            raise
         return handle
 
 

@@ -30,6 +30,7 @@ from taskgraph_workers.dispatch.executors.base import Impossible, Portion, Unrea
 from taskgraph_workers.dispatch.executors.engines import Engines, Place, Way, way_of
 from taskgraph_workers.dispatch.executors.folder import Folder
 from taskgraph_workers.dispatch.executors.slots import Slots, Ticket
+from taskgraph_workers.dispatch.executors.supervisor import STUCK
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.model import MOST_FACTS, Job, Progress, Status
 from taskgraph_workers.implementations import MARK, SHELL
@@ -39,7 +40,6 @@ from taskgraph_workers.model import LOCAL, Dispatch
 GRACE_S = 30
 
 _KEY = re.compile(r"[a-z2-7]{26}")
-_ENV_FILE = "env"
 
 # What a supervisor says to an engine, besides the start.
 _WORDS = ("fetch", "stop", "discard", "remove", "exists", "inspect", "wait", "top")
@@ -107,7 +107,7 @@ class LocalExecutor:
         """Put a job's folder there, complete; no matter if somebody else is faster."""
         place = Place(
             found.at(files.PROGRESS),
-            found.at(_ENV_FILE),
+            found.at(files.ENV),
             found.at(files.CONTAINER),
             found.at(files.IMAGE),
             self.grace_s,
@@ -120,7 +120,7 @@ class LocalExecutor:
             # A container's user is any. Nobody else gets here: the folder above is private.
             os.chmod(new.at(files.PROGRESS), 0o777)
             if way.file:
-                _write_text(new.at(_ENV_FILE), way.file)
+                _write_text(new.at(files.ENV), way.file)
             new.write(files.JOB, self._told(job, way, found))
             reach("local-prepared")
             os.rename(new.path, found.path)
@@ -276,7 +276,7 @@ class LocalExecutor:
             return Status("queued", trouble["run"], machine, trouble["reason"])
         if not runs:
             return Status("queued")
-        stuck = "what is left of a lost run can't be ended" if said == "stuck" else ""
+        stuck = "what is left of a lost run can't be ended" if said == STUCK else ""
         return Status("running", runs[-1]["run"], machine, stuck)
 
     def progress(self, handle: str) -> Iterator[Progress]:
