@@ -10,7 +10,7 @@ waits for one again, in its old place.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import os
 import re
 import time
@@ -28,9 +28,9 @@ _TICKET = re.compile(r"(\d{12,}\.\d{6})-([a-z2-7]{26})(\.slot)?")
 _LOCKED_S = 10.0
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Ticket:
-    """A job that has not ended, as far as is known: those that came first are first."""
+    """A job that has not ended, as far as is known; the name of its file sorts by when it came."""
 
     at: str
     key: str
@@ -140,17 +140,13 @@ class Slots:
         """Change tickets alone, of all processes. Raises OSError where that takes too long."""
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.path, 0o700)
-        handle = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        tickets, until = Folder(self.path), time.monotonic() + _LOCKED_S
+        while (handle := tickets.lock(_LOCK)) is None:
+            if time.monotonic() > until:
+                what = f"another process has held it for {_LOCKED_S:g} s"
+                raise BlockingIOError(errno.EWOULDBLOCK, what, tickets.at(_LOCK))
+            time.sleep(0.005)
         try:
-            until = time.monotonic() + _LOCKED_S
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > until:
-                        raise
-                    time.sleep(0.005)
             yield
         finally:
             os.close(handle)
