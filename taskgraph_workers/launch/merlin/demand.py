@@ -22,7 +22,7 @@ from taskgraph_workers.launch.merlin.lexer import tokens
 from taskgraph_workers.launch.merlin.peak import Asked, Row, Unread, calls, peak, replaced
 from taskgraph_workers.launch.merlin.run import KEYS, Run
 from taskgraph_workers.launch.merlin.shape import Shape, cover
-from taskgraph_workers.launch.merlin.shell import Part, Seq, expand
+from taskgraph_workers.launch.merlin.shell import NOTHING, Part, Seq, expand
 from taskgraph_workers.launch.merlin.values import Reader
 from taskgraph_workers.launch.merlin.variables import REFERENCE
 from taskgraph_workers.launch.model import Demand
@@ -96,7 +96,7 @@ def _launches(run: Run, shell: str | None) -> Found:
         script = run.script(key)
         if not mentions(script):
             continue
-        part, others = launches(script) if run.is_shell(shell) else (Seq(()), ())
+        part, others = launches(script) if run.is_shell(shell) else (NOTHING, ())
         for word in others:
             what = f"step {run.name!r} hands a launcher to {word}: what that starts is not counted"
             run.warn(what, key)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from taskgraph_workers.launch.merlin.flags import TOOLS, Sizes, whole_number
-from taskgraph_workers.launch.merlin.shell import Call, Part, Seq, expand, parse
+from taskgraph_workers.launch.merlin.shell import NOTHING, Call, Part, expand, parse
 
 #: What Merlin writes for ``$(LAUNCHER)``, by the type of the batch block, or of the step's own.
 LAUNCHER_OF = {"slurm": "srun", "lsf-srun": "srun", "flux": "flux", "lsf": "jsrun"}
@@ -114,7 +114,7 @@ def token_alone(script: str) -> Part:
         found = _TOKEN.search(line)
         if found and not line.lstrip().startswith("#"):
             return Call((_marked(found),), {})
-    return Seq(())
+    return NOTHING
 
 
 def _marked(found: re.Match[str]) -> str:
