@@ -1,7 +1,7 @@
 """Where workers are launched: values of :mod:`taskgraph_workers.model` that load by themselves.
 
-Named tuples, as many values of ``launch`` are: each is made four times as fast as a dataclass, and
-the command makes some forty of them before it does anything.
+Named tuples, as many values of ``launch`` are: such a class is made several times as fast as a
+dataclass, and the command makes some seventy of them.
 """
 
 from __future__ import annotations

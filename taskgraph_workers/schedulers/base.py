@@ -168,7 +168,10 @@ class Scheduler(Protocol):
         """Bash functions for the script: see the class."""
 
     def header(self, job: Job) -> list[str]:
-        """The directive lines. Raises SchedulerError with every value that can't stand in one."""
+        """The directive lines; lines for bash among them come behind the script's comment.
+
+        Raises SchedulerError with every value that can't stand in one.
+        """
 
     def output_files(self, job: Job, job_id: str) -> tuple[str, ...]:
         """The names that the job's output file may have, the likeliest first; none: not known."""
