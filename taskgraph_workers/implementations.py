@@ -60,6 +60,11 @@ def put_before(implementation: str, os: str, command: object, prelude: str) -> o
     return processes[0] if implementation == "docker-worker" else processes
 
 
+def words_before(prelude: str) -> list[str]:
+    """The words before those of a program that run a prelude, and then it; none without one."""
+    return [*SHELL, prelude + 'exec "$@"', MARK] if prelude else []
+
+
 def preludes_in(command: object) -> Iterator[str]:
     """The shell text of each prelude that :func:`put_before` put into a command."""
     words = command if isinstance(command, (list, tuple)) else ()
@@ -110,9 +115,7 @@ def _wrap(argv: list[Word], prelude: str) -> list[Word]:
         program = program[4:]
     if not program:
         raise Unwrappable("run-task is given no command after its '--'")
-    if not prelude:
-        return before + program
-    return [*before, *SHELL, prelude + 'exec "$@"', MARK, *program]
+    return [*before, *words_before(prelude), *program]
 
 
 def _start(argv: list[Word]) -> int:

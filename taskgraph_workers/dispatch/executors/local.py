@@ -33,7 +33,7 @@ from taskgraph_workers.dispatch.executors.slots import Slots, Ticket
 from taskgraph_workers.dispatch.executors.supervisor import STUCK
 from taskgraph_workers.dispatch.failpoints import reach
 from taskgraph_workers.dispatch.model import MOST_FACTS, Job, Progress, Status
-from taskgraph_workers.implementations import MARK, SHELL
+from taskgraph_workers.implementations import words_before
 from taskgraph_workers.model import LOCAL, Dispatch
 
 #: How long a trainer has, from when it is asked to end until it is killed.
@@ -336,12 +336,10 @@ def _prelude(job: Job, way: Way) -> list[str]:
 
     It does so outside of a container, which takes the values from its client's environment.
     """
-    if not job.detect:
-        return []
     text = detect.prelude({name: detect.parse(raw) for name, raw in job.detect.items()})
     if way.prefix:
         text += "".join(f'export {way.prefix}{name}="${name}"\n' for name in sorted(job.detect))
-    return [*SHELL, text + 'exec "$@"', MARK]
+    return words_before(text)
 
 
 def _pipe() -> tuple[int, int]:
