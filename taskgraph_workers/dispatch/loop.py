@@ -19,7 +19,7 @@ from taskgraph_workers.dispatch.ledger import attempts, machines, outbox, querie
 from taskgraph_workers.dispatch.ledger.errors import LedgerError, LedgerUnavailable
 from taskgraph_workers.dispatch.ledger.recall import recall
 from taskgraph_workers.dispatch.ledger.values import Attempt
-from taskgraph_workers.dispatch.means import Means
+from taskgraph_workers.dispatch.means import Means, Trouble
 from taskgraph_workers.dispatch.meanwhile import Meanwhile
 from taskgraph_workers.dispatch.receive import Intake
 from taskgraph_workers.dispatch.reconcile import reconcile, release
@@ -36,14 +36,6 @@ _LEDGER, _MOST_TROUBLE_S = "the ledger", 30.0
 
 #: A clock that goes back further was set back, and not only corrected.
 _STEP_S = 1.0
-
-
-@dataclass
-class Trouble:
-    """A part of the loop that failed: how often in a row, and until when it is left alone."""
-
-    times: int = 0
-    until: float = 0.0
 
 
 @dataclass
@@ -243,9 +235,7 @@ class Loop:
 
     def _in_trouble(self, name: str, reason: str) -> None:
         """Leave a part alone for a while, and say so."""
-        trouble = self.troubles.setdefault(name, Trouble())
-        trouble.until = self.means.later(trouble.times, _MOST_TROUBLE_S)
-        trouble.times += 1
+        trouble = self.means.leave_alone(self.troubles, name, _MOST_TROUBLE_S)
         wait_s = round(trouble.until - self.means.clock(), 1)
         self.means.say.warn(f"{name}: {reason}", wait_s=wait_s)
 

@@ -49,10 +49,10 @@ class Known(Protocol):
 
 
 @dataclass
-class Down:
-    """An executor that can't be reached: how often in a row, and until when it is left alone."""
+class Trouble:
+    """Something that failed: how often in a row, and until when it is left alone."""
 
-    tries: int = 0
+    times: int = 0
     until: float = 0.0
 
 
@@ -72,7 +72,7 @@ class Means:
     clock: Callable[[], float] = time.time
     chance: Chance = random.random
     stopped: Callable[[], bool] = lambda: False
-    down: dict[str, Down] = field(default_factory=dict)
+    down: dict[str, Trouble] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)
     missed: set[str] = field(default_factory=set)
 
@@ -84,6 +84,15 @@ class Means:
         """When to try again what led nowhere so often."""
         most_s = self.pace.most_s if most_s is None else most_s
         return self.clock() + delay(tries, self.chance, self.pace.first_s, most_s)
+
+    def leave_alone(
+        self, troubles: dict[str, Trouble], name: str, most_s: float | None = None
+    ) -> Trouble:
+        """Note that something failed once more; it is left alone for a while, longer each time."""
+        trouble = troubles.setdefault(name, Trouble())
+        trouble.until = self.later(trouble.times, most_s)
+        trouble.times += 1
+        return trouble
 
     def next_look(self, mine: Attempt) -> float:
         """When to look again at a job that goes on."""
@@ -122,10 +131,8 @@ class Means:
             del self.told[next(iter(self.told))]
 
     def failed_reaching(self, name: str) -> None:
-        """An executor could not be reached: it is left alone for a while, longer each time."""
-        down = self.down.setdefault(name, Down())
-        down.until = self.later(down.tries)
-        down.tries += 1
+        """An executor could not be reached: it is left alone for a while."""
+        self.leave_alone(self.down, name)
 
     def reached(self, name: str) -> None:
         """An executor answered."""
