@@ -175,7 +175,7 @@ def progress(args: argparse.Namespace, output: Output) -> int:
     from taskgraph_workers.dispatch.ledger import progress as facts
     from taskgraph_workers.dispatch.model import MOST_FACTS, Progress
 
-    data, now = dispatch_state.object_of(args.data, "--data"), time.time()
+    data, now = _data_of(args.data), time.time()
     file = os.environ.get(_PROGRESS_FILE)
     said = {"name": args.name, "at": now, "seq": args.seq, "data": data}
     if file is not None and os.environ.get(_REQUEST_ID) == args.request:
@@ -196,6 +196,20 @@ def progress(args: argparse.Namespace, output: Output) -> int:
                 raise _no_fact(f"{MOST_FACTS} facts were told of it already")
             output.talk(f"{fact.name} was told before; --seq tells more of one name apart")
     return 0
+
+
+def _data_of(text: str | None) -> dict[str, Any]:
+    from taskgraph_workers.dispatch.executors.progress_file import parse
+
+    if text is None:
+        return {}
+    try:
+        value = parse(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise WorkersError(Problem("--data takes a JSON object", hint='such as {"loss": 0.5}'))
+    return value
 
 
 def _no_fact(why: str) -> WorkersError:

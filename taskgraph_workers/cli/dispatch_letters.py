@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from taskgraph_workers.cli import dispatch_state, options
-from taskgraph_workers.cli.dispatch_state import when
+from taskgraph_workers.cli.dispatch_state import stamped, when
 from taskgraph_workers.cli.layout import Cell
 from taskgraph_workers.cli.output import Output
 from taskgraph_workers.errors import Problem, WorkersError, did_you_mean
@@ -132,15 +132,13 @@ def _show(letter: Letter, args: argparse.Namespace, output: Output) -> int:
 
 
 def _as_json(letter: Letter) -> dict[str, Any]:
-    from taskgraph_workers.dispatch.log import stamp
-
     return {
         "id": letter.id,
         "code": letter.code,
         "reason": letter.reason,
         "requestId": letter.request_id,
-        "firstAt": stamp(letter.first_at),
-        "lastAt": stamp(letter.last_at),
+        "firstAt": stamped(letter.first_at),
+        "lastAt": stamped(letter.last_at),
         "times": letter.times,
         "bytes": letter.size,
     }

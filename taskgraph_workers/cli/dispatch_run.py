@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from taskgraph_workers.dispatch.ledger.database import Ledger
     from taskgraph_workers.dispatch.log import Log
     from taskgraph_workers.dispatch.loop import Loop
+    from taskgraph_workers.dispatch.state import State
+    from taskgraph_workers.model import Dispatch
 
 # How long a ledger is left alone at most that can't be opened, and how soon a stop is seen.
 _MOST_WAIT_S, _NAP_S = 30.0, 0.05
@@ -143,7 +145,9 @@ def _opened(args: argparse.Namespace, output: Output, say: Log, stopped: Stop) -
     raise AssertionError("it is opened, or raises")
 
 
-def judge(args: argparse.Namespace, project: reading.Project, state: Any) -> tuple[Judge, Any]:
+def judge(
+    args: argparse.Namespace, project: reading.Project, state: State
+) -> tuple[Judge, Dispatch]:
     """What is made of messages, and the configuration that says so."""
     from taskgraph_workers.config import located
     from taskgraph_workers.dispatch import place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from taskgraph_workers.cli import options
 from taskgraph_workers.cli.output import Output
@@ -96,21 +96,6 @@ def known(ledger: Ledger, request_id: str) -> Request:
         what = f"there is no request {request_id!r} in {ledger.shown}"
         raise WorkersError(Problem(what, hint=f"dispatch status lists them{waits}"))
     return found
-
-
-def object_of(text: str | None, option: str) -> dict[str, Any]:
-    """The JSON object that an option gives. Raises WorkersError."""
-    from taskgraph_workers.dispatch.executors.progress_file import parse
-
-    if text is None:
-        return {}
-    try:
-        value = parse(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise WorkersError(Problem(f"{option} takes a JSON object", hint='such as {"loss": 0.5}'))
-    return value
 
 
 def when(at: float | None) -> str:

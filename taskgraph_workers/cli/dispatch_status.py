@@ -71,7 +71,7 @@ def _look(args: argparse.Namespace, ledger: Ledger) -> list[Shown]:
 
 
 def _found(args: argparse.Namespace, ledger: Ledger) -> list[Request]:
-    """The requests that are shown: the newest, and all that have not ended."""
+    """The newest requests, and of older ones that have not ended as many, the oldest."""
     from taskgraph_workers.dispatch.ledger import queries
 
     if args.request is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,8 @@ def show(args: argparse.Namespace, shown: Sequence[Shown], output: Output) -> No
         output.talk("there are no requests yet")
 
 
-def show_many(shown: Iterable[Shown], output: Output) -> None:
+def show_many(shown: Sequence[Shown], output: Output) -> None:
     """Print a table of them; without their images where there is no room for these."""
-    shown = list(shown)
     heads = ("request", "state", "sku", "image", "so far")
     cells = [_cells(each) for each in shown]
     natural = [max(map(width_of, column)) for column in zip(heads, *cells)]

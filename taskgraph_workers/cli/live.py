@@ -168,7 +168,10 @@ class Screen:
 
 
 class Looks(Generic[T]):
-    """Looks at something again and again, in a thread of its own."""
+    """Looks at something again and again, in a thread of its own.
+
+    Its pipe stays open: a look that goes on after the end may still tell what it found.
+    """
 
     def __init__(self, look: Callable[[], T], every_s: float) -> None:
         self._look, self._every_s = look, every_s
