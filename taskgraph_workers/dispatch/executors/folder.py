@@ -43,6 +43,9 @@ LOCK, TRAINING, OUTPUT, LOG, PROGRESS = (
 )
 ENV, CONTAINER, IMAGE = "env", "container", "image.sif"
 
+#: Where the folders of all jobs are, in that of the state.
+JOBS = "jobs"
+
 #: What the files are like; a supervisor of another version leaves a job alone.
 VERSION = 1
 

@@ -75,7 +75,7 @@ class LocalExecutor:
         clock: Callable[[], float] = time.time,
         grace_s: int = GRACE_S,
     ) -> None:
-        self.jobs = os.path.join(os.path.abspath(state), "jobs")
+        self.jobs = os.path.join(os.path.abspath(state), files.JOBS)
         self.slots = Slots(self.jobs, dispatch.at_once)
         self.dispatch = dispatch
         self.environ = environ
