@@ -26,9 +26,8 @@ _OBEYED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))
 def file_of(args: argparse.Namespace, request: Request) -> str | None:
     """The file that a request's trainer prints to; None where there is none on this machine."""
     from taskgraph_workers.dispatch.executors import folder
-    from taskgraph_workers.model import LOCAL
 
-    if request.executor != LOCAL or request.key is None:
+    if request.executor != "local" or request.key is None:
         return None
     state = dispatch_state.state_of(args).folder
     file = os.path.join(state, folder.JOBS, request.key, folder.OUTPUT)
