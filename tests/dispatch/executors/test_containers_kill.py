@@ -76,6 +76,16 @@ def test_the_clock_is_set_while_nobody_watches(engine: Engine):
     assert engine.bench.ended(executor).phase == "succeeded"
 
 
+def test_a_limit_counts_on_while_nobody_watches(engine: Engine):
+    """The next supervisor goes by when the run began, not by when it came itself."""
+    executor = unwatched(engine, max_run_time_s=600)
+    marker = engine.bench.at().read("run-0.json")
+    assert marker is not None
+    engine.bench.at().write("run-0.json", {**marker, "since": marker["since"] - 601})
+    ended = engine.bench.ended(executor)
+    assert (ended.phase, ended.reason) == ("failed", "it ran longer than 600 s")
+
+
 def test_the_client_is_killed(engine: Engine):
     """The container is what counts."""
     executor = engine.executor()
