@@ -38,7 +38,7 @@ tw_status=0 tw_asked='' tw_ending='' tw_again='' tw_nap='' tw_work='' tw_next_lo
 
 tw_say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
 
-# started GROUP: what tw_start_group has added to pids is this group's.
+# tw_started GROUP: what tw_start_group has added to tw_pids is this group's.
 tw_started() {
     while [ "${#tw_groups[@]}" -lt "${#tw_pids[@]}" ]; do tw_groups+=("$1"); done
 }

@@ -54,8 +54,8 @@ tw_at_node() {
     tw_on_node "$tw_node" "$tw_file" </dev/null
 }
 
-# carry FUNCTION WORD...: writes a file, which the nodes share and nobody else may read, that calls
-# it with the environment that is here, and prints its name.
+# tw_carry FUNCTION WORD...: writes a file, which the nodes share and nobody else may read, that
+# calls it with the environment that is here, and prints its name.
 tw_carry() {
     local tw_file tw_name
     tw_file=$(mktemp "${tw_folder:-$PWD}/.workers-XXXXXXXX") || return

@@ -21,7 +21,8 @@ tw_holders=() # the sruns of workers that hold something, until those have it
 # A worker may end, or fail, without the others of its step: --wait=0, --kill-on-bad-exit=0.
 tw_worker_step() { srun --export=ALL --mpi=none --input=none --wait=0 --kill-on-bad-exit=0 "$@"; }
 
-# How many workers go on each node, into counts: 2x3,1x1 is 2 on each of three nodes, 1 on the next.
+# How many workers go on each node, into tw_counts: 2x3,1x1 is 2 on each of three nodes, 1 on the
+# next.
 tw_deal() { # ON
     local tw_part tw_i tw_total=0
     tw_counts=()

@@ -112,14 +112,15 @@ tw_end_share() {
 # shellcheck disable=SC2317 # nodes call it
 tw_clear_share() { rm -rf "$tw_share_dir"; }
 
-# shares FUNCTION...: the text of bash -c that calls the first, with all it needs, on another node.
+# tw_shares FUNCTION...: the text of bash -c that calls the first, with all it needs, on another
+# node.
 tw_shares() {
     printf 'tw_share_dir=%q\n' "$tw_share_dir"
     declare -f tw_run_share tw_run_worker tw_end_share tw_clear_share "$@"
     printf '%s "$@"\n' "$1"
 }
 
-# before NODE COUNT...: how many workers are on nodes before that one.
+# tw_before NODE COUNT...: how many workers are on nodes before that one.
 # shellcheck disable=SC2317 # nodes call it
 tw_before() {
     local tw_node=$1 tw_sum=0
@@ -128,7 +129,8 @@ tw_before() {
     echo "$tw_sum"
 }
 
-# deal 2x3,1x1 NODES: how many workers go on each node, into counts: here 2 on three of them, and 1.
+# tw_deal 2x3,1x1 NODES: how many workers go on each node, into tw_counts: here 2 on three of them,
+# and 1.
 tw_deal() {
     local tw_part tw_node tw_total=0
     tw_counts=()
@@ -252,7 +254,7 @@ tw_status=0 tw_asked='' tw_ending='' tw_again='' tw_nap='' tw_work='' tw_next_lo
 
 tw_say() { printf '%(%F %T)T workers: %s\n' -1 "$*"; }
 
-# started GROUP: what tw_start_group has added to pids is this group's.
+# tw_started GROUP: what tw_start_group has added to tw_pids is this group's.
 tw_started() {
     while [ "${#tw_groups[@]}" -lt "${#tw_pids[@]}" ]; do tw_groups+=("$1"); done
 }
